@@ -1,0 +1,436 @@
+"""The ``rungs`` command. Errors are one line and exit code 2; ``--debug`` shows where they come from."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from rungs.errors import RunError, RungsError, SettingsError
+from rungs.settings import Settings, env_name
+
+__all__ = ["main"]
+
+_SEARCH = ("search_mode", "top_k", "candidates", "category", "path_prefix", "language")
+_INDEX = ("corpus", "chunking", "embed_model", "query_instruction", "passage_instruction", "milvus_uri")
+_EPILOG = """Start with `rungs ladder`: it fetches a pinned corpus, indexes it, measures every rung and prints the table.
+Every setting is a flag and a RAG_* variable; a flag beats a variable beats a default."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 a measurement FAILED, 2 an error the user can mend."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    _quiet_libraries()
+    try:
+        return args.run(args)
+    except (RungsError, ValueError) as error:
+        if args.debug or (isinstance(error, ValueError) and not isinstance(error, RungsError) and not str(error)):
+            raise
+        print(f"rungs: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("rungs: stopped; what was finished is kept", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _quiet_libraries() -> None:
+    """Before anything heavy is imported: no telemetry, no chatter on stdout."""
+    for name, value in {
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "RAGAS_DO_NOT_TRACK": "true",
+        "ANONYMIZED_TELEMETRY": "false",
+        "TOKENIZERS_PARALLELISM": "false",
+        "GRPC_VERBOSITY": "ERROR",
+    }.items():
+        os.environ.setdefault(name, value)
+
+
+# --- parser
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rungs",
+        description="A measured ladder of retrieval techniques over a codebase and its documents.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str, settings: Sequence[str] = ()) -> Any:
+        sub = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+        sub.set_defaults(run=run)
+        sub.add_argument("--debug", action="store_true", help="show a traceback on errors")
+        sub.add_argument("--quiet", action="store_true", help="no progress bars")
+        _add_settings(sub, settings)
+        return sub
+
+    sub = command("ladder", _ladder, "fetch, index, measure every rung, print the table", ("corpus", "embed_model"))
+    sub.add_argument("--golden", type=Path, help="questions (default: golden/CORPUS.jsonl)")
+    sub.add_argument("--peers", action="store_true", help="add LlamaIndex's own defaults; embeds the corpus again")
+    sub.add_argument("--again", action="store_true", help="measure also what has not changed since it was measured")
+    sub.add_argument("--write", type=Path, metavar="FILE", help="put the table between the ladder markers of FILE")
+    _add_json(sub)
+
+    sub = command("fetch", _fetch, "bring a pinned corpus, check its hash, unpack it")
+    sub.add_argument("name", help="a name in data/corpora.toml")
+    _add_json(sub)
+
+    sub = command("index", _index, "build the index of a corpus or of any folder", _INDEX[1:])
+    sub.add_argument("target", nargs="?", help="a corpus by name, or a folder (default: RAG_CORPUS, or celery)")
+    sub.add_argument("--name", help="what to call a folder's corpus (default: the folder's name)")
+    _add_json(sub)
+
+    sub = command("search", _search, "search, and show hits with path, lines and scores", (*_INDEX, *_SEARCH))
+    sub.add_argument("query")
+    _add_json(sub)
+
+    sub = command("run", _run, "answer a file of queries, one JSON line each", (*_INDEX, *_SEARCH))
+    sub.add_argument("queries", type=Path, help='lines {"id", "q"}')
+    sub.add_argument("--out", type=Path, help="write here in place of standard output")
+
+    sub = command("eval", _eval, "measure the settings in force on a golden file", (*_INDEX, *_SEARCH))
+    sub.add_argument("golden", type=Path)
+    sub.add_argument("--ledger", type=Path, nargs="?", const=Path(), help="append a row (default: .rungs/ledger.jsonl)")
+    sub.add_argument("--label", help="what the row is called (default: the mode)")
+    sub.add_argument("--save", type=Path, metavar="FILE", help="also write the report's JSON to FILE")
+    sub.add_argument("--pooled", action="store_true", help="count labels under `also` as right")
+    sub.add_argument("--no-latency", action="store_true", help="skip the timing pass")
+    _add_json(sub)
+
+    sub = command("copy", _copy, "copy a rung, with what it imports, into another project")
+    sub.add_argument("rung")
+    sub.add_argument("dest", type=Path)
+    sub.add_argument("--overwrite", action="store_true", help="replace files that are in the way")
+
+    sub = command("lab", _lab, "open JupyterLab on the notebooks")
+    sub.add_argument("rest", nargs="*", help="passed on to JupyterLab")
+    return parser
+
+
+def _add_json(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--json", action="store_true", help="machine-readable output, and nothing else, on stdout")
+
+
+def _add_settings(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    by_name = {f.name: f for f in fields(Settings)}
+    for name in names:
+        f = by_name[name]
+        default = f.default if f.default != "" else "none"
+        sub.add_argument(
+            f"--{f.metadata['flag']}",
+            dest=name,
+            type=type(f.default),
+            choices=f.metadata["choices"] or None,
+            metavar=None if f.metadata["choices"] else f.metadata["flag"].upper().replace("-", "_"),
+            help=f"{f.metadata['help']} ({env_name(f)}; default: {default})",
+        )
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    given = {f.name: getattr(args, f.name, None) for f in fields(Settings)}
+    return Settings.from_environment(given)
+
+
+def _bench(args: argparse.Namespace) -> Any:
+    from rungs.workbench import Workbench
+
+    return Workbench(_settings(args))
+
+
+# --- commands
+
+
+def _ladder(args: argparse.Namespace) -> int:
+    from rungs import ladder
+    from rungs.corpus import fetch, pins
+    from rungs.measure import load_golden
+
+    bench = _bench(args)
+    name = bench.settings.corpus
+    start = time.perf_counter()
+    if name in pins():
+        fetch(name, bench.home, progress=not args.quiet)
+    fetched = time.perf_counter() - start
+    golden = load_golden(args.golden or _golden_file(name), bench.corpus)
+    rows = list(ladder.ROWS)
+    if args.peers:
+        from rungs.peers import PEERS
+
+        rows.extend(PEERS)
+    ledger_path = bench.home / "ledger.jsonl"
+    result = ladder.climb(bench, golden, rows, ledger=ledger_path, again=args.again, progress=not args.quiet)
+    result.seconds = {"fetch": fetched, **result.seconds}
+    if args.write:
+        ladder.write_between(args.write, ladder.markdown(result))
+    if args.json:
+        _print_json(result.to_dict())
+    else:
+        _print_ladder(result)
+    return 1 if result.failed else 0
+
+
+def _golden_file(corpus: str) -> Path:
+    """The golden file that comes with a corpus: in the working directory, in the checkout, or in the package."""
+    package = Path(__file__).parent
+    for folder in (Path.cwd() / "golden", package.parent / "golden", package / "_golden"):
+        path = folder / f"{corpus}.jsonl"
+        if path.is_file():
+            return path
+    raise RunError(f"there is no golden/{corpus}.jsonl; say which questions to ask with --golden FILE")
+
+
+def _print_ladder(result: Any) -> None:
+    from rungs import ladder
+
+    console = _console()
+    console.print(ladder.caption(result), style="bold", markup=False)
+    _print_table(console, *ladder.table(result))
+    console.print("recall@8 by kind of question", style="bold")
+    _print_table(console, *ladder.kind_table(result))
+    for row in result.rows:
+        console.print(f"{row.name}: {row.about}", markup=False, highlight=False)
+    console.print(ladder.FOOTNOTE, markup=False, highlight=False, style="dim")
+    seconds = ", ".join(f"{step} {s:.0f} s" for step, s in result.seconds.items())
+    kept = len(result.rows) - len(result.fresh)
+    note = f"; {kept} of {len(result.rows)} rows unchanged since they were measured" if kept else ""
+    console.print(f"took: {seconds}{note}", markup=False, highlight=False, style="dim")
+    for name in result.failed:
+        for question, error in list(result.reports[name].failures.items())[:5]:
+            print(f"FAILED {name} {question}: {_printable(error)}", file=sys.stderr)
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from rungs.corpus import fetch, find_home
+
+    corpus = fetch(args.name, find_home(), progress=not args.quiet)
+    _print_corpus(corpus, args.json)
+    return 0
+
+
+def _print_corpus(corpus: Any, as_json: bool, extra: dict[str, Any] | None = None) -> None:
+    if as_json:
+        _print_json(
+            {
+                "corpus": corpus.name,
+                "sha256": corpus.sha256,
+                "files": len(corpus.files),
+                "by_category": corpus.counts(),
+                "skipped": dict(corpus.skipped),
+                **(extra or {}),
+            }
+        )
+        return
+    counts = ", ".join(f"{n} {category}" for category, n in corpus.counts().items())
+    print(f"{corpus.name}: {len(corpus.files)} files ({counts}) in {_printable(str(corpus.root))}")
+    if corpus.skipped:
+        print("skipped: " + ", ".join(f"{n} {_printable(reason)}" for reason, n in corpus.skipped.items()))
+
+
+def _index(args: argparse.Namespace) -> int:
+    from rungs.corpus import pins, register
+    from rungs.index import Index
+    from rungs.workbench import Workbench
+
+    settings = _settings(args)
+    target = args.target or settings.corpus
+    bench = Workbench(settings.but(corpus=target))
+    if args.name is not None or (target not in pins() and _is_folder_path(target)):
+        corpus = register(Path(target), args.name, bench.home)
+        bench = Workbench(settings.but(corpus=corpus.name), bench.home)
+    start = time.perf_counter()
+    version = bench.build(progress=not args.quiet)
+    seconds = time.perf_counter() - start
+    s = bench.settings
+    index = Index.open(bench.home, bench.corpus, chunking=s.chunking, model=s.embed_model)
+    manifest = index.manifest
+    if args.json:
+        _print_corpus(bench.corpus, True, {"index": str(version), "seconds": round(seconds, 2), "manifest": manifest})
+        return 0
+    _print_corpus(bench.corpus, False)
+    timings = manifest["timings"]
+    rows = ", ".join(f"{n} {category}" for category, n in manifest["rows_by_category"].items())
+    print(f"index: {manifest['rows']} chunks ({rows}), {index.size_bytes() / 1e6:.0f} MB in {version}")
+    print(f"{timings['embedded']} texts embedded when it was built; this run took {seconds:.1f} s")
+    print(f"search it with: rungs search --corpus {bench.corpus.name} \"your question\"")
+    return 0
+
+
+def _is_folder_path(target: str) -> bool:
+    return "/" in target or target.startswith(".") or (os.sep in target) or Path(target).is_dir()
+
+
+def _search(args: argparse.Namespace) -> int:
+    if not args.query.strip():
+        raise SettingsError("the query is empty; give a question or a name")
+    bench = _bench(args)
+    result = bench.funnel().search(args.query)
+    if args.json:
+        _print_json(result.to_dict())
+    else:
+        _print_hits(result)
+    return 0
+
+
+def _print_hits(result: Any) -> None:
+    from rich.text import Text
+
+    console = _console()
+    total = sum(result.timings_ms.values())
+    console.print(Text(f"{len(result.hits)} hits by {result.route} ({result.reason}), {total:.0f} ms", style="dim"))
+    for rank, hit in enumerate(result.hits, 1):
+        data = hit.node.metadata
+        scores = "  ".join(f"{name} {score:.3f}" for name, score in data["scores"].items())
+        line = Text(f"{rank:>2}. ")
+        line.append(_printable(f"{data['path']}:{data['start_line']}-{data['end_line']}"), style="bold")
+        line.append(_printable(f"  {data['symbol']}"), style="cyan")
+        line.append(f"  {data['category']}  {scores}", style="dim")
+        console.print(line)
+        shown = [text for text in hit.node.get_content().splitlines() if text.strip()][:3]
+        for text in shown:
+            console.print(Text("    " + _printable(text), no_wrap=True, overflow="ellipsis"))
+    if not result.hits:
+        console.print("nothing found; try other words, or another --mode")
+
+
+def _run(args: argparse.Namespace) -> int:
+    queries = _read_queries(args.queries)
+    funnel = _bench(args).funnel()
+    lines = (_answer(funnel, query) for query in _progress(queries, args.quiet))
+    if args.out is None:
+        for line in lines:
+            print(line, flush=True)
+        return 0
+    partial = args.out.with_name(args.out.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in lines)
+        partial.replace(args.out)
+    except OSError as error:
+        raise RunError(f"{args.out}: cannot be written ({error.strerror}); check the path") from None
+    return 0
+
+
+def _answer(funnel: Any, query: dict[str, str]) -> str:
+    start = time.perf_counter()
+    result = funnel.search(query["q"])
+    ms = (time.perf_counter() - start) * 1000
+    row = {
+        "id": query["id"],
+        "hits": result.to_dict()["hits"],
+        "ms": round(ms, 3),
+        "weak_match": result.weak_match,
+        "dropped": result.dropped,
+    }
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _read_queries(path: Path) -> list[dict[str, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: cannot be read ({error}); give a UTF-8 file of JSON lines") from None
+    queries, seen = [], set()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise RunError(f"{path}:{number}: not JSON ({error}); write one object a line") from None
+        if not isinstance(row, dict) or not isinstance(row.get("q"), str) or not row["q"].strip():
+            raise RunError(f'{path}:{number}: has no text under "q"; write {{"id": "1", "q": "your question"}}')
+        id_ = str(row.get("id", number))
+        if id_ in seen:
+            raise RunError(f"{path}:{number}: id {id_!r} stands twice; give each query its own")
+        seen.add(id_)
+        queries.append({"id": id_, "q": row["q"]})
+    if not queries:
+        raise RunError(f"{path}: holds no queries; write one JSON object a line")
+    return queries
+
+
+def _eval(args: argparse.Namespace) -> int:
+    from rungs.measure import append, evaluate, load_golden
+
+    bench = _bench(args)
+    golden = load_golden(args.golden, bench.corpus)
+    funnel = bench.funnel()
+    report = evaluate(funnel, golden, pooled=args.pooled, latency=not args.no_latency, progress=not args.quiet)
+    if args.save is not None:
+        report.save(args.save)
+    if args.ledger is not None:
+        path = bench.home / "ledger.jsonl" if args.ledger == Path() else args.ledger
+        append(report, path, label=args.label or bench.settings.search_mode)
+    if args.json:
+        _print_json(report.to_dict())
+    else:
+        print(_printable(report.summary(), keep="\n"))
+    return 0 if report.status == "ok" else 1
+
+
+def _copy(args: argparse.Namespace) -> int:
+    from rungs.copying import copy_rung
+
+    written = copy_rung(args.rung, args.dest, overwrite=args.overwrite)
+    for path in written:
+        print(path)
+    print(f"import it as: from {args.dest.resolve().name}.{args.rung} import …", file=sys.stderr)
+    return 0
+
+
+def _lab(args: argparse.Namespace) -> int:
+    notebooks = Path(__file__).parent.parent / "notebooks"
+    if not notebooks.is_dir():
+        raise SettingsError("the notebooks are in the repository, not in the installed package; run `make lab` in a clone")
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", f"--notebook-dir={notebooks}", *args.rest])
+
+
+# --- output
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def _printable(text: str, keep: str = "") -> str:
+    """Text from a corpus as one that cannot drive the terminal: control characters become visible."""
+    return "".join(
+        c if c.isprintable() or c in keep else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text
+    ).encode("utf-8", "backslashreplace").decode()
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def _print_table(console: Any, header: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in header:
+        grid.add_column(name, justify="left", no_wrap=True)
+    for row in cells:
+        grid.add_row(*(_printable(cell) for cell in row))
+    console.print(grid)
+
+
+def _progress(items: Sequence[Any], quiet: bool) -> Iterable[Any]:
+    from tqdm.auto import tqdm
+
+    return tqdm(items, unit="query", disable=quiet or len(items) < 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Composes rungs into one retriever: a channel that finds candidates, then stages that narrow them.
+
+A `Funnel` is a LlamaIndex retriever, so it goes wherever one does; `Funnel.search` also tells how the result came about:
+which channel answered and why, how long each stage took, what was skipped.
+"""
+
+import html
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from rungs.dense import DenseRetriever
+from rungs.errors import SettingsError
+from rungs.hits import metadata_filters
+from rungs.lexical import MilvusBM25Retriever
+from rungs.settings import Settings
+
+__all__ = ["Funnel", "SearchResult"]
+
+_HTML_TEXT_LINES = 12
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found, and how.
+
+    Attributes
+    ----------
+    query
+        The question as asked.
+    route, reason
+        Which channel answered, and why that one.
+    hits
+        Best first. Copies: changing one changes nothing else.
+    dropped
+        Hits removed for scoring too low.
+    weak_match
+        Whether the best hit scores so low that there may be no answer.
+    timings_ms
+        Milliseconds by stage.
+    degraded
+        Optional stages that failed and were skipped, each with its reason.
+    """
+
+    query: str
+    route: str
+    reason: str
+    hits: list[NodeWithScore]
+    dropped: int = 0
+    weak_match: bool = False
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[dict[str, str]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of ``rungs search --json``."""
+        return {
+            "query": self.query,
+            "route": self.route,
+            "reason": self.reason,
+            "weak_match": self.weak_match,
+            "dropped": self.dropped,
+            "degraded": self.degraded,
+            "timings_ms": {stage: round(ms, 3) for stage, ms in self.timings_ms.items()},
+            "hits": [_hit_dict(rank, hit) for rank, hit in enumerate(self.hits, 1)],
+        }
+
+    def _repr_html_(self) -> str:
+        """A table for Jupyter; everything that comes from the corpus or the query is escaped."""
+        head = "".join(f"<th>{name}</th>" for name in ("", "where", "scores", "text"))
+        note = " · weak match" if self.weak_match else ""
+        rows = "".join(_hit_row(rank, hit) for rank, hit in enumerate(self.hits, 1))
+        return (
+            f"<p><b>{html.escape(self.query)}</b> · {html.escape(self.route)} ({html.escape(self.reason)}){note}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+class Funnel(BaseRetriever):
+    """Channel, then stages, then the best ``top_k``.
+
+    Parameters
+    ----------
+    channels
+        First-stage retrievers by name (``dense``, ``bm25``). Each fetches the candidates it was built to fetch.
+    mode
+        The channel that answers.
+    top_k
+        How many hits `retrieve` returns, and `search` unless told otherwise.
+    stages
+        LlamaIndex postprocessors by name, applied in order to the candidates. Each is optional: one that raises is
+        skipped and reported.
+    embed_model
+        Embeds the query once for all channels, so that its time is told apart from the search's. None leaves it to them.
+    settings
+        Recorded in reports.
+
+    Raises
+    ------
+    SettingsError
+        When ``mode`` names no channel.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, BaseRetriever],
+        *,
+        mode: str,
+        top_k: int = 8,
+        stages: Sequence[tuple[str, BaseNodePostprocessor]] = (),
+        embed_model: BaseEmbedding | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        if mode not in channels:
+            raise SettingsError(f"mode {mode!r} has no channel; there is {', '.join(channels) or 'none'}")
+        super().__init__()
+        self.channels = dict(channels)
+        self.mode = mode
+        self.top_k = top_k
+        self.stages = tuple(stages)
+        self.embed_model = embed_model
+        self.settings = dict(settings or {})
+
+    @classmethod
+    def from_settings(cls, settings: Settings, store: Any, embed_model: BaseEmbedding) -> "Funnel":
+        """The funnel that ``settings`` describe, over an opened index's store."""
+        depth = max(settings.top_k, settings.candidates)
+        languages = (settings.language,) if settings.language else ()
+        filters = metadata_filters(settings.categories(), settings.path_prefix, languages)
+        channel: BaseRetriever
+        if settings.search_mode == "dense":
+            channel = DenseRetriever(store, embed_model, top_k=depth, filters=filters)
+        else:
+            if not store.enable_sparse:
+                raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of version 2.5 or newer")
+            channel = MilvusBM25Retriever(store, top_k=depth, filters=filters)
+        return cls(
+            {settings.search_mode: channel},
+            mode=settings.search_mode,
+            top_k=settings.top_k,
+            embed_model=embed_model if settings.search_mode == "dense" else None,
+            settings=settings.to_dict(),
+        )
+
+    def with_channels(self, channels: Mapping[str, BaseRetriever]) -> "Funnel":
+        """The same funnel over other retrievers, under the same names."""
+        return Funnel(
+            channels,
+            mode=self.mode,
+            top_k=self.top_k,
+            stages=self.stages,
+            embed_model=self.embed_model,
+            settings=self.settings,
+        )
+
+    def config(self) -> dict[str, Any]:
+        """Every setting in force."""
+        return {**self.settings, "mode": self.mode, "top_k": self.top_k, "stages": [name for name, _ in self.stages]}
+
+    def search(self, query: str, top_k: int | None = None) -> SearchResult:
+        """Search, and say how.
+
+        Parameters
+        ----------
+        query
+            Any text; one without letters or digits finds nothing.
+        top_k
+            How many hits; the funnel's own number by default. The first hits of a longer list are the shorter list.
+
+        Raises
+        ------
+        ValueError
+            When ``top_k`` is less than 1.
+        """
+        wanted = self.top_k if top_k is None else top_k
+        if wanted < 1:
+            raise ValueError(f"top_k is {wanted}; it must be at least 1")
+        return self._run(QueryBundle(query), wanted)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._run(query_bundle, self.top_k).hits
+
+    def _run(self, bundle: QueryBundle, top_k: int) -> SearchResult:
+        timings: dict[str, float] = {}
+        degraded: list[dict[str, str]] = []
+        bundle = self._embedded(bundle, timings)
+        with _timed(timings, self.mode):
+            hits = self.channels[self.mode].retrieve(bundle)
+        for name, stage in self.stages:
+            with _timed(timings, name):
+                try:
+                    hits = stage.postprocess_nodes(list(hits), query_bundle=bundle)
+                except Exception as error:  # whatever an optional stage raises, the result without it is still good
+                    degraded.append({"stage": name, "reason": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"})
+        return SearchResult(
+            query=bundle.query_str,
+            route=self.mode,
+            reason=f"mode is {self.mode}",
+            hits=list(hits[:top_k]),
+            timings_ms=timings,
+            degraded=degraded,
+        )
+
+    def _embedded(self, bundle: QueryBundle, timings: dict[str, float]) -> QueryBundle:
+        if self.embed_model is None or bundle.embedding is not None or not bundle.query_str.strip():
+            return bundle
+        with _timed(timings, "embed"):
+            embedding = self.embed_model.get_query_embedding(bundle.query_str)
+        return QueryBundle(bundle.query_str, embedding=embedding)
+
+
+class _timed:
+    """Adds the milliseconds of a ``with`` block to a stage."""
+
+    def __init__(self, timings: dict[str, float], stage: str) -> None:
+        self._timings, self._stage = timings, stage
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = (time.perf_counter() - self._start) * 1000
+        self._timings[self._stage] = self._timings.get(self._stage, 0.0) + elapsed
+
+
+def _hit_dict(rank: int, hit: NodeWithScore) -> dict[str, Any]:
+    data = hit.node.metadata
+    keys = ("path", "symbol", "start_line", "end_line", "category")
+    return {
+        "rank": rank,
+        **{key: data.get(key) for key in keys},
+        "score": hit.score,
+        "scores": data.get("scores", {}),
+        "text": hit.node.get_content(),
+    }
+
+
+def _hit_row(rank: int, hit: NodeWithScore) -> str:
+    data = hit.node.metadata
+    where = f"{data.get('path')}:{data.get('start_line')}-{data.get('end_line')}"
+    scores = ", ".join(f"{name} {score:.3f}" for name, score in data.get("scores", {}).items())
+    lines = hit.node.get_content().splitlines()
+    text = "\n".join(lines[:_HTML_TEXT_LINES] + (["…"] if len(lines) > _HTML_TEXT_LINES else []))
+    place = f"{html.escape(where)}<br><code>{html.escape(str(data.get('symbol') or ''))}</code>"
+    return (
+        f"<tr><td>{rank}</td><td style='text-align:left'>{place}</td><td>{html.escape(scores)}</td>"
+        f"<td style='text-align:left'><pre>{html.escape(text)}</pre></td></tr>"
+    )

@@ -1,0 +1,30 @@
+"""Golden files, metrics, uncertainty: the instruments (rung 0)."""
+
+from rungs.measure.evaluate import evaluate, evaluate_all
+from rungs.measure.golden import Golden, Label, Question, load_golden
+from rungs.measure.intervals import estimate
+from rungs.measure.ledger import append, heldout_looks, read
+from rungs.measure.locate import Location, Locator, locate
+from rungs.measure.metrics import METRICS, Judgement, judge, score
+from rungs.measure.report import Report
+
+__all__ = [
+    "METRICS",
+    "Golden",
+    "Judgement",
+    "Label",
+    "Location",
+    "Locator",
+    "Question",
+    "Report",
+    "append",
+    "estimate",
+    "evaluate",
+    "evaluate_all",
+    "heldout_looks",
+    "judge",
+    "load_golden",
+    "locate",
+    "read",
+    "score",
+]

@@ -1,0 +1,221 @@
+"""What a measurement returns, and its JSON.
+
+Infinity is not JSON. A median ``tokens_to_answer`` that half of the questions never reach is ``inf`` in Python and
+``null`` in JSON, with ``n`` above 0; ``null`` with ``n`` 0 is "no data". `Report.from_dict` restores the difference.
+"""
+
+import html
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rungs.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMAT", "Report"]
+
+FORMAT = 1
+_FEWEST_FOR_A_MEDIAN = 6
+_SHOWN = ("recall@8", "recall@40", "mrr", "ndcg@10", "tokens_to_answer", "abstain_rate", "false_weak_rate")
+Estimates = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One retriever measured on one golden file.
+
+    Attributes
+    ----------
+    config
+        Every setting in force.
+    corpus, golden
+        ``name`` and ``sha256`` of each.
+    model
+        The embedding model, where there is one.
+    n
+        Questions asked.
+    metrics
+        By name, ``{"value", "low", "high", "n"}``: 95% interval over the questions the metric applies to.
+    by_kind
+        The same for each kind of question.
+    calibration
+        Best dense scores of positives and negatives; ``None`` where no channel gave any.
+    latency
+        ``p50_ms``, ``p95_ms``, ``n``: one query at a time, nothing shared, after warm-up.
+    cases
+        One row per question.
+    status
+        ``ok``, or ``FAILED`` when a question raised or its hits break the contract. Then no figure is averaged over the
+        rest: every estimate is "no data".
+    depth
+        The most hits that any question got; a ``recall@40`` of a retriever that returns 10 is a recall at 10.
+    pooled
+        Whether labels under ``also`` counted.
+    """
+
+    config: dict[str, Any]
+    corpus: dict[str, str]
+    golden: dict[str, str]
+    model: str | None
+    n: int
+    metrics: Estimates
+    by_kind: dict[str, Estimates]
+    calibration: dict[str, float | None]
+    latency: dict[str, float | int | None]
+    cases: list[dict[str, Any]] = field(repr=False)
+    status: Literal["ok", "FAILED"]
+    depth: int
+    pooled: bool = False
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What went wrong, by question id."""
+        return {case["id"]: case["error"] for case in self.cases if case["error"]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: plain types, no infinity, no NaN."""
+        return {"format": FORMAT} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Report":
+        """The report that `to_dict` described.
+
+        Raises
+        ------
+        RunError
+            When ``data`` is something else.
+        """
+        names = {f.name for f in fields(cls)}
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT or set(data) != names | {"format"}:
+            raise RunError(f"not a report of format {FORMAT}; measure again with this version of rungs")
+        report = cls(**{name: _plain(data[name]) for name in names})
+        for estimates in (report.metrics, *report.by_kind.values()):
+            _restore_estimate(estimates["tokens_to_answer"])
+        for case in report.cases:
+            _restore_case(case["metrics"])
+        return report
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON form; a reader never sees half of it."""
+        path = Path(path)
+        text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Report":
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        RunError
+            When the file cannot be read or is no report.
+        """
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+        except ValueError:
+            raise RunError(f"{path}: not JSON; give a file that `rungs eval --json` or Report.save wrote") from None
+        except RunError as error:
+            raise RunError(f"{path}: {error}") from None
+
+    def summary(self) -> str:
+        """A few lines for a terminal."""
+        head = f"{self.golden['name']} on {self.corpus['name']}: {self.n} questions, {self.model or 'no model'}"
+        if self.status == "FAILED":
+            shown = [f"  {name}: {error}" for name, error in list(self.failures.items())[:5]]
+            return "\n".join([f"{head}, FAILED on {len(self.failures)}", *shown])
+        figures = [f"  {name:<17}{_figure(self.metrics[name])}" for name in _SHOWN]
+        return "\n".join([head, *figures, f"  {'p50':<17}{_milliseconds(self.latency['p50_ms'])}"])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per metric and group (``all``, then each kind): ``group, metric, value, low, high, n``."""
+        import pandas as pd
+
+        groups = {"all": self.metrics} | self.by_kind
+        rows = [{"group": group, "metric": metric, **e} for group, es in groups.items() for metric, e in es.items()]
+        return pd.DataFrame(rows, columns=["group", "metric", "value", "low", "high", "n"])
+
+    def _repr_html_(self) -> str:
+        return "\n".join(self._html())
+
+    def _html(self) -> Iterator[str]:
+        head = f"{self.golden['name']} on {self.corpus['name']}: {self.n} questions, status {self.status}"
+        yield f"<table><caption>{html.escape(head)}</caption>"
+        if self.status == "FAILED":
+            yield "<tr><th>question</th><th>error</th></tr>"
+            for name, error in list(self.failures.items())[:20]:
+                yield f"<tr><td>{html.escape(name)}</td><td>{html.escape(error)}</td></tr>"
+        else:
+            yield "<tr><th>metric</th><th>value</th><th>95% interval</th><th>n</th></tr>"
+            for name in _SHOWN:
+                estimate = self.metrics[name]
+                cells = (name, _number(estimate["value"]), _interval(estimate), str(estimate["n"]))
+                yield "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+        yield "</table>"
+
+
+def _figure(estimate: Mapping[str, Any]) -> str:
+    if not estimate["n"]:
+        return "no data"
+    return f"{_number(estimate['value'])}  {_interval(estimate)}  n={estimate['n']}"
+
+
+def _interval(estimate: Mapping[str, Any]) -> str:
+    if estimate["low"] is None or estimate["high"] is None:
+        return ""
+    return f"[{_number(estimate['low'])}, {_number(estimate['high'])}]"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "no data"
+    if math.isinf(value):
+        return "not reached"
+    return f"{value:.3f}" if abs(value) <= 1 else f"{value:,.0f}"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.1f} ms"
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON types: infinities as ``None``, numpy scalars as numbers, anything else as its text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _restore_estimate(estimate: dict[str, Any]) -> None:
+    if estimate["n"] and estimate["value"] is None:
+        estimate["value"] = math.inf
+    for bound in ("low", "high"):
+        if estimate["n"] >= _FEWEST_FOR_A_MEDIAN and estimate[bound] is None:
+            estimate[bound] = math.inf
+
+
+def _restore_case(metrics: dict[str, Any] | None) -> None:
+    if metrics and metrics["recall@8"] is not None and metrics["tokens_to_answer"] is None:
+        metrics["tokens_to_answer"] = math.inf

@@ -1,0 +1,125 @@
+"""Every setting, its default and its meaning, in one place.
+
+A setting is a field of `Settings`. It can be given as a flag, as a ``RAG_*`` variable, or left at its default; a flag
+beats a variable beats a default. The command line builds its flags from the fields below, so the two cannot differ.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from rungs.errors import SettingsError
+
+__all__ = ["Settings"]
+
+DEFAULT_EMBED_MODEL = "all-MiniLM-L6-v2"
+
+
+def _setting(default: Any, help: str, *, flag: str, env: str | None = None, choices: tuple[str, ...] = (), low: int = 0):
+    """Declare one field: ``flag`` without dashes; ``env`` defaults to ``RAG_`` + the field's name in capitals."""
+    return field(default=default, metadata={"help": help, "flag": flag, "env": env, "choices": choices, "low": low})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force for one retriever. Immutable; change one with `Settings.but`."""
+
+    corpus: str = _setting("celery", "which corpus: a pinned name, a registered name, or a folder", flag="corpus")
+    chunking: str = _setting(
+        "symbols",
+        "how files are cut: by symbol and section, or in fixed windows (rung 1)",
+        flag="chunking",
+        choices=("symbols", "windows"),
+    )
+    embed_model: str = _setting(
+        DEFAULT_EMBED_MODEL, "embedding model: the packaged default, a local folder, or a hub name", flag="embedder"
+    )
+    query_instruction: str = _setting(
+        "", "text put before every query when it is embedded; empty uses the model's own", flag="query-instruction"
+    )
+    passage_instruction: str = _setting(
+        "", "text put before every chunk when it is embedded; empty uses the model's own", flag="passage-instruction"
+    )
+    search_mode: str = _setting(
+        "dense", "which channel answers", flag="mode", choices=("dense", "bm25")
+    )
+    top_k: int = _setting(8, "results returned", flag="top-k", low=1)
+    candidates: int = _setting(40, "candidates the first stage fetches for the later ones", flag="candidates", low=1)
+    category: str = _setting("", "only results of these categories, comma-separated: code,test,doc,config", flag="category")
+    path_prefix: str = _setting("", "only results whose path starts with this", flag="path-prefix")
+    language: str = _setting("", "only results in this language (python, rst, …)", flag="language")
+    milvus_uri: str = _setting("", "a Milvus server to use in place of the local file, as http://host:port", flag="milvus-uri")
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            _check(f.name, getattr(self, f.name), f.metadata)
+        for name in self.categories():
+            if name not in CATEGORIES:
+                raise SettingsError(f"--category {name!r} is unknown; use one or more of {', '.join(CATEGORIES)}")
+
+    @classmethod
+    def from_environment(cls, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] = os.environ) -> "Settings":
+        """Settings from flags, then ``RAG_*`` variables, then defaults.
+
+        Parameters
+        ----------
+        given
+            Values by field name, ``None`` meaning "not given".
+        environ
+            Where variables are read from.
+
+        Raises
+        ------
+        SettingsError
+            When a value has the wrong type or is not one of the choices; the message names the flag or variable.
+        """
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            flag_value = (given or {}).get(f.name)
+            if flag_value is not None:
+                values[f.name] = flag_value
+                continue
+            variable = env_name(f)
+            text = environ.get(variable)
+            if text is not None and text != "":
+                values[f.name] = _parse(text, type(f.default), variable)
+        return cls(**values)
+
+    def but(self, **changes: Any) -> "Settings":
+        """A copy with some settings changed."""
+        return replace(self, **changes)
+
+    def categories(self) -> tuple[str, ...]:
+        """The categories searched, empty for all."""
+        return tuple(part.strip() for part in self.category.split(",") if part.strip())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting in force, for reports."""
+        return asdict(self)
+
+
+CATEGORIES = ("code", "test", "doc", "config")
+
+
+def env_name(f: Any) -> str:
+    """The variable that sets a field."""
+    return f.metadata["env"] or f"RAG_{f.name.upper()}"
+
+
+def _parse(text: str, kind: type, where: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise SettingsError(f"{where}={text!r} is not {_KINDS[kind]}; set it to one or unset it") from None
+
+
+_KINDS = {int: "a whole number", float: "a number", str: "text"}
+
+
+def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    flag = f"--{metadata['flag']}"
+    if metadata["choices"] and value not in metadata["choices"]:
+        raise SettingsError(f"{flag} {value!r} is not one of {', '.join(metadata['choices'])}")
+    if isinstance(value, int) and value < metadata["low"]:
+        raise SettingsError(f"{flag} {value} is too small; use at least {metadata['low']}")

@@ -1,0 +1,122 @@
+"""One corpus with its models and indexes, each opened once and shared by every configuration.
+
+What the command line and the notebooks start from:
+
+>>> bench = Workbench()                                   # doctest: +SKIP
+>>> bench.build()                                         # doctest: +SKIP
+>>> bench.funnel(search_mode="bm25").search("Task.retry") # doctest: +SKIP
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from rungs.corpus import Corpus, find_home, load_corpus
+from rungs.funnel import Funnel
+from rungs.index import Index, build_index
+from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
+from rungs.settings import Settings
+
+__all__ = ["Workbench"]
+
+
+class Workbench:
+    """A corpus, and everything that is loaded for it, loaded when first needed.
+
+    Parameters
+    ----------
+    settings
+        The settings every configuration starts from; by default those of the environment.
+    home
+        The ``.rungs`` folder; found from the working directory by default.
+    """
+
+    def __init__(self, settings: Settings | None = None, home: Path | None = None) -> None:
+        self.settings = settings or Settings.from_environment()
+        self.home = home or find_home()
+        self._embedders: dict[tuple[str, str, str], MiniLMEmbedder | FlagEmbedder] = {}
+        self._indexes: dict[tuple[str, str], Index] = {}
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The files that are searched."""
+        return load_corpus(self.settings.corpus, self.home)
+
+    def embedder(self, settings: Settings | None = None) -> MiniLMEmbedder | FlagEmbedder:
+        """The embedding model of ``settings``, loaded once."""
+        s = settings or self.settings
+        key = (s.embed_model, s.query_instruction, s.passage_instruction)
+        if key not in self._embedders:
+            self._embedders[key] = load_embedder(*key)
+        return self._embedders[key]
+
+    def build(self, settings: Settings | None = None, *, progress: bool = True) -> Path:
+        """Build the index of ``settings``, or find it up to date; returns its version's folder."""
+        s = settings or self.settings
+        with StageBars(progress) as bars:
+            version = build_index(
+                self.corpus,
+                self.embedder(s),
+                self.home,
+                chunking=s.chunking,
+                milvus_uri=s.milvus_uri,
+                progress=bars.report,
+            )
+        self._indexes.pop((s.chunking, s.embed_model), None)
+        return version
+
+    def index(self, settings: Settings | None = None) -> Index:
+        """The opened index of ``settings``.
+
+        Raises
+        ------
+        StoreError
+            When it was not built, is damaged, or was built from another state of the corpus or other weights.
+        """
+        s = settings or self.settings
+        key = (s.chunking, s.embed_model)
+        if key not in self._indexes:
+            index = Index.open(self.home, self.corpus, chunking=s.chunking, model=s.embed_model)
+            index.check_corpus(self.corpus)
+            index.check_model(self.embedder(s))
+            self._indexes[key] = index
+        return self._indexes[key]
+
+    def funnel(self, settings: Settings | None = None, **changes: Any) -> Funnel:
+        """A funnel over the opened index; ``changes`` are settings by name."""
+        s = (settings or self.settings).but(**changes)
+        return Funnel.from_settings(s, self.index(s).store, self.embedder(s))
+
+
+class StageBars:
+    """A progress bar for each stage of a build that has something to do."""
+
+    _UNITS = {"chunk": "file", "embed": "chunk", "store": "chunk"}  # noqa: RUF012
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+        self._stage = ""
+        self._bar: Any = None
+
+    def __enter__(self) -> "StageBars":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` of a stage is finished."""
+        if not self._enabled or total == 0:
+            return
+        if stage != self._stage:
+            self._close()
+            self._stage = stage
+            self._bar = tqdm(total=total, desc=stage, unit=self._UNITS.get(stage, "it"), smoothing=0.05)
+        self._bar.update(done - self._bar.n)
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
