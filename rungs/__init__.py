@@ -29,7 +29,7 @@ _HOMES = {
     "load_golden": "rungs.measure",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 __version__ = "0.1.0"
 
 

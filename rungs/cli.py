@@ -260,7 +260,7 @@ def _index(args: argparse.Namespace) -> int:
     rows = ", ".join(f"{n} {category}" for category, n in manifest["rows_by_category"].items())
     print(f"index: {manifest['rows']} chunks ({rows}), {index.size_bytes() / 1e6:.0f} MB in {version}")
     print(f"{timings['embedded']} texts embedded when it was built; this run took {seconds:.1f} s")
-    print(f"search it with: rungs search --corpus {bench.corpus.name} \"your question\"")
+    print(f'search it with: rungs search --corpus {bench.corpus.name} "your question"')
     return 0
 
 
@@ -390,7 +390,9 @@ def _copy(args: argparse.Namespace) -> int:
 def _lab(args: argparse.Namespace) -> int:
     notebooks = Path(__file__).parent.parent / "notebooks"
     if not notebooks.is_dir():
-        raise SettingsError("the notebooks are in the repository, not in the installed package; run `make lab` in a clone")
+        raise SettingsError(
+            "the notebooks are in the repository, not in the installed package; run `make lab` in a clone"
+        )
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", f"--notebook-dir={notebooks}", *args.rest])
 
 
@@ -403,9 +405,11 @@ def _print_json(data: Any) -> None:
 
 def _printable(text: str, keep: str = "") -> str:
     """Text from a corpus as one that cannot drive the terminal: control characters become visible."""
-    return "".join(
-        c if c.isprintable() or c in keep else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text
-    ).encode("utf-8", "backslashreplace").decode()
+    return (
+        "".join(c if c.isprintable() or c in keep else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
+        .encode("utf-8", "backslashreplace")
+        .decode()
+    )
 
 
 def _console() -> Any:

@@ -72,7 +72,9 @@ class DenseRetriever(BaseRetriever):
             One list a query, in order; repeated queries get hits of their own, not shared ones.
         """
         found = {query: self.retrieve(query) for query in dict.fromkeys(queries)}
-        return [[NodeWithScore(node=h.node.model_copy(deep=True), score=h.score) for h in found[query]] for query in queries]
+        return [
+            [NodeWithScore(node=h.node.model_copy(deep=True), score=h.score) for h in found[query]] for query in queries
+        ]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         embedding = query_bundle.embedding

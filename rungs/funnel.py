@@ -1,7 +1,7 @@
 """Composes rungs into one retriever: a channel that finds candidates, then stages that narrow them.
 
-A `Funnel` is a LlamaIndex retriever, so it goes wherever one does; `Funnel.search` also tells how the result came about:
-which channel answered and why, how long each stage took, what was skipped.
+A `Funnel` is a LlamaIndex retriever, so it goes wherever one does; `Funnel.search` also tells how the result came
+about: which channel answered and why, how long each stage took, what was skipped.
 """
 
 import html
@@ -21,7 +21,7 @@ from rungs.hits import metadata_filters
 from rungs.lexical import MilvusBM25Retriever
 from rungs.settings import Settings
 
-__all__ = ["Funnel", "SearchResult"]
+__all__ = ["Funnel", "SearchResult", "open_channel"]
 
 _HTML_TEXT_LINES = 12
 
@@ -96,7 +96,8 @@ class Funnel(BaseRetriever):
         LlamaIndex postprocessors by name, applied in order to the candidates. Each is optional: one that raises is
         skipped and reported.
     embed_model
-        Embeds the query once for all channels, so that its time is told apart from the search's. None leaves it to them.
+        Embeds the query once for all channels, so that its time is told apart from the search's. None leaves it to
+        them.
     settings
         Recorded in reports.
 
@@ -127,23 +128,15 @@ class Funnel(BaseRetriever):
         self.settings = dict(settings or {})
 
     @classmethod
-    def from_settings(cls, settings: Settings, store: Any, embed_model: BaseEmbedding) -> "Funnel":
-        """The funnel that ``settings`` describe, over an opened index's store."""
-        depth = max(settings.top_k, settings.candidates)
-        languages = (settings.language,) if settings.language else ()
-        filters = metadata_filters(settings.categories(), settings.path_prefix, languages)
-        channel: BaseRetriever
-        if settings.search_mode == "dense":
-            channel = DenseRetriever(store, embed_model, top_k=depth, filters=filters)
-        else:
-            if not store.enable_sparse:
-                raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of version 2.5 or newer")
-            channel = MilvusBM25Retriever(store, top_k=depth, filters=filters)
+    def from_settings(
+        cls, settings: Settings, channels: Mapping[str, BaseRetriever], embed_model: BaseEmbedding
+    ) -> "Funnel":
+        """The funnel that ``settings`` describe, over channels from `open_channel`."""
         return cls(
-            {settings.search_mode: channel},
+            channels,
             mode=settings.search_mode,
             top_k=settings.top_k,
-            embed_model=embed_model if settings.search_mode == "dense" else None,
+            embed_model=embed_model if "dense" in channels else None,
             settings=settings.to_dict(),
         )
 
@@ -196,7 +189,8 @@ class Funnel(BaseRetriever):
                 try:
                     hits = stage.postprocess_nodes(list(hits), query_bundle=bundle)
                 except Exception as error:  # whatever an optional stage raises, the result without it is still good
-                    degraded.append({"stage": name, "reason": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"})
+                    reason = " ".join(str(error).split())[:200]
+                    degraded.append({"stage": name, "reason": f"{type(error).__name__}: {reason}"})
         return SearchResult(
             query=bundle.query_str,
             route=self.mode,
@@ -212,6 +206,31 @@ class Funnel(BaseRetriever):
         with _timed(timings, "embed"):
             embedding = self.embed_model.get_query_embedding(bundle.query_str)
         return QueryBundle(bundle.query_str, embedding=embedding)
+
+
+def open_channel(name: str, settings: Settings, store: Any, embed_model: BaseEmbedding) -> BaseRetriever:
+    """One first-stage retriever over an opened index's store.
+
+    Parameters
+    ----------
+    name
+        ``dense`` or ``bm25``.
+    settings
+        Says how many candidates it fetches and what it filters.
+
+    Raises
+    ------
+    SettingsError
+        When the collection has no such channel.
+    """
+    depth = max(settings.top_k, settings.candidates)
+    languages = (settings.language,) if settings.language else ()
+    filters = metadata_filters(settings.categories(), settings.path_prefix, languages)
+    if name == "dense":
+        return DenseRetriever(store, embed_model, top_k=depth, filters=filters)
+    if not store.enable_sparse:
+        raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of 2.5 or newer")
+    return MilvusBM25Retriever(store, top_k=depth, filters=filters)
 
 
 class _timed:

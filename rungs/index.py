@@ -123,7 +123,9 @@ def _build(folder: Path, corpus: Corpus, embedder: Any, chunking: str, milvus_ur
     limit = min(CHUNK_TOKENS, embedder.max_tokens)
     chunks = chunk_files(corpus.files, chunking, max_tokens=limit, count_tokens=embedder.count_tokens)
     if not chunks:
-        raise CorpusError(f"corpus {corpus.name!r} at {corpus.root} has no text to index; check the folder and its .gitignore")
+        raise CorpusError(
+            f"corpus {corpus.name!r} at {corpus.root} has no text to index; check the folder and its .gitignore"
+        )
     _check_chunks(chunks)
     report("chunk", len(corpus.files), len(corpus.files))
     chunked = time.perf_counter()
@@ -177,7 +179,11 @@ def _check_chunks(chunks: Sequence[Chunk]) -> None:
 def _embed(chunks: Sequence[Chunk], embedder: Any, report: Report) -> tuple[np.ndarray, int]:
     """Vectors of all chunks, shape (n, dim); only texts never embedded before by this model cost anything."""
     identity = "|".join(
-        (embedder.weights_sha256, getattr(embedder, "precision", "float32"), getattr(embedder, "passage_instruction", ""))
+        (
+            embedder.weights_sha256,
+            getattr(embedder, "precision", "float32"),
+            getattr(embedder, "passage_instruction", ""),
+        )
     )
     keys = [VectorCache.key(chunk.embed_text, identity) for chunk in chunks]
     texts = dict(zip(keys, (chunk.embed_text for chunk in chunks), strict=True))
@@ -311,11 +317,15 @@ def _create_store(uri: str, name: str, dim: int) -> tuple[Any, bool]:
         return _store(uri, name, dim, lexical=True, overwrite=True), True
     except MilvusException as error:
         if not uri.startswith(("http://", "https://", "tcp://")):
-            raise StoreError(f"Milvus Lite could not create {uri} ({_one_line(error)}); check free disk space") from error
+            raise StoreError(
+                f"Milvus Lite could not create {uri} ({_one_line(error)}); check free disk space"
+            ) from error
     try:
         return _store(uri, name, dim, lexical=False, overwrite=True), False
     except MilvusException as error:
-        raise StoreError(f"the Milvus server at {uri} cannot be used ({_one_line(error)}); check RAG_MILVUS_URI") from error
+        raise StoreError(
+            f"the Milvus server at {uri} cannot be used ({_one_line(error)}); check RAG_MILVUS_URI"
+        ) from error
 
 
 def _store(uri: str, name: str, dim: int, *, lexical: bool, overwrite: bool = False) -> Any:
@@ -384,7 +394,9 @@ class Index:
     home: Path
 
     @classmethod
-    def open(cls, home: Path, corpus: Corpus | str, *, chunking: str = "symbols", model: str = "all-MiniLM-L6-v2") -> "Index":
+    def open(
+        cls, home: Path, corpus: Corpus | str, *, chunking: str = "symbols", model: str = "all-MiniLM-L6-v2"
+    ) -> "Index":
         """Open the newest version and check it against its manifest.
 
         Raises
@@ -416,6 +428,15 @@ class Index:
         if mine != other:
             raise StoreError(
                 f"{self.folder} was built with model weights {mine[:12]}…, not {other[:12]}…; run rungs index again"
+            )
+
+    def check_server(self, milvus_uri: str) -> None:
+        """Raise StoreError when the collection is somewhere else than the settings say."""
+        mine = self.manifest["milvus_uri"]
+        if mine != milvus_uri:
+            where = f"on the server {mine}" if mine else "in a local file"
+            raise StoreError(
+                f"{self.folder} keeps its collection {where}, but RAG_MILVUS_URI is {milvus_uri!r}; run rungs index again"
             )
 
     @cached_property
@@ -468,7 +489,9 @@ def _check_collection(store: Any, manifest: dict[str, Any], folder: Path) -> Non
     name = manifest["collection"]
     rows = store.client.query(name, filter="", output_fields=["count(*)"])[0]["count(*)"]
     if rows != manifest["rows"]:
-        raise StoreError(f"{folder}: the collection has {rows} rows, its manifest says {manifest['rows']}; run rungs index again")
+        raise StoreError(
+            f"{folder}: the collection has {rows} rows, its manifest says {manifest['rows']}; run rungs index again"
+        )
     fields = store.client.describe_collection(name)["fields"]
     dim = next((f["params"].get("dim") for f in fields if f["name"] == "embedding"), None)
     if int(dim or 0) != manifest["model"]["dim"]:

@@ -175,7 +175,9 @@ def climb(
 
 def _report_file(bench: Workbench, golden: Golden, row: Row) -> Path:
     """Where a row's report is kept; the name says what it was measured on and by which code."""
-    index = bench.index(bench.settings.but(chunking=row.chunking)).manifest["self"] if row.chunking else bench.corpus.sha256
+    index = (
+        bench.index(bench.settings.but(chunking=row.chunking)).manifest["self"] if row.chunking else bench.corpus.sha256
+    )
     key = json.dumps([row.name, _code_sha256(), golden.sha256, index, bench.settings.to_dict()], sort_keys=True)
     name = f"{row.name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
     return bench.home / bench.corpus.name / "reports" / name
@@ -248,9 +250,7 @@ def kind_table(ladder: Ladder, metric: str = "recall@8") -> tuple[list[str], lis
     kinds = ladder.reports[ok[0].name].by_kind
     shown = {kind: groups[metric]["n"] for kind, groups in kinds.items() if groups[metric]["n"]}
     header = ["row", *(f"{kind} (n={n})" for kind, n in shown.items())]
-    cells = [
-        [row.name, *(figure(ladder.reports[row.name].by_kind[kind][metric]) for kind in shown)] for row in ok
-    ]
+    cells = [[row.name, *(figure(ladder.reports[row.name].by_kind[kind][metric]) for kind in shown)] for row in ok]
     return header, cells
 
 

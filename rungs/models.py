@@ -157,7 +157,9 @@ class MiniLMEmbedder(_Embedder):
         torch = self._torch
         encodings = self._tokenizer.encode_batch(texts)
         # Cutting keeps the closing special token, as the model's own tokenizer does.
-        ids = [e.ids if len(e.ids) <= self.max_tokens else [*e.ids[: self.max_tokens - 1], e.ids[-1]] for e in encodings]
+        ids = [
+            e.ids if len(e.ids) <= self.max_tokens else [*e.ids[: self.max_tokens - 1], e.ids[-1]] for e in encodings
+        ]
         width = max(map(len, ids))
         tokens = torch.zeros((len(ids), width), dtype=torch.long)
         mask = torch.zeros((len(ids), width), dtype=torch.long)
@@ -185,7 +187,10 @@ class MiniLMEmbedder(_Embedder):
         import copy
 
         candidate = copy.deepcopy(self._model).to(torch.bfloat16)
-        probe = ["def retry(self, exc=None, countdown=None):\n    raise Retry(exc)", "Tasks\n=====\nHow a task is retried."]
+        probe = [
+            "def retry(self, exc=None, countdown=None):\n    raise Retry(exc)",
+            "Tasks\n=====\nHow a task is retried.",
+        ]
         agreement = (self._encode(probe, self._model) * self._encode(probe, candidate)).sum(axis=1)
         return candidate if float(agreement.min()) >= BF16_MIN_COSINE else None
 
@@ -259,6 +264,11 @@ class FlagEmbedder(_Embedder):
         return int(config.get("max_position_embeddings", 512)) - offset
 
     @property
+    def passage_instruction(self) -> str:
+        """What is put before every passage; part of what a chunk's vector depends on."""
+        return self._passage_instruction
+
+    @property
     def weights_sha256(self) -> str:
         """What the weights, the tokenizer and the configuration are, whatever they are called."""
         return self._sha256
@@ -266,7 +276,11 @@ class FlagEmbedder(_Embedder):
     def count_tokens(self, texts: Iterable[str]) -> list[int]:
         """Tokens of each text as the model counts them, special tokens and passage instruction included."""
         batch = [self._passage_instruction + text for text in texts]
-        return [len(ids) for ids in self._model.tokenizer(batch, truncation=False, verbose=False)["input_ids"]] if batch else []
+        return (
+            [len(ids) for ids in self._model.tokenizer(batch, truncation=False, verbose=False)["input_ids"]]
+            if batch
+            else []
+        )
 
     def _get_query_embedding(self, query: str) -> list[float]:
         with _quiet():
@@ -355,7 +369,9 @@ def _model_folder(name: str) -> Path:
     if path.is_dir():
         return path
     if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"model folder {name!r} does not exist; set RAG_EMBED_MODEL to a folder with config.json and weights")
+        raise ModelError(
+            f"model folder {name!r} does not exist; set RAG_EMBED_MODEL to a folder with config.json and weights"
+        )
     return _from_hub(name)
 
 

@@ -16,7 +16,9 @@ __all__ = ["Settings"]
 DEFAULT_EMBED_MODEL = "all-MiniLM-L6-v2"
 
 
-def _setting(default: Any, help: str, *, flag: str, env: str | None = None, choices: tuple[str, ...] = (), low: int = 0):
+def _setting(
+    default: Any, help: str, *, flag: str, env: str | None = None, choices: tuple[str, ...] = (), low: int = 0
+):
     """Declare one field: ``flag`` without dashes; ``env`` defaults to ``RAG_`` + the field's name in capitals."""
     return field(default=default, metadata={"help": help, "flag": flag, "env": env, "choices": choices, "low": low})
 
@@ -41,25 +43,29 @@ class Settings:
     passage_instruction: str = _setting(
         "", "text put before every chunk when it is embedded; empty uses the model's own", flag="passage-instruction"
     )
-    search_mode: str = _setting(
-        "dense", "which channel answers", flag="mode", choices=("dense", "bm25")
-    )
+    search_mode: str = _setting("dense", "which channel answers", flag="mode", choices=("dense", "bm25"))
     top_k: int = _setting(8, "results returned", flag="top-k", low=1)
     candidates: int = _setting(40, "candidates the first stage fetches for the later ones", flag="candidates", low=1)
-    category: str = _setting("", "only results of these categories, comma-separated: code,test,doc,config", flag="category")
+    category: str = _setting(
+        "", "only results of these categories, comma-separated: code,test,doc,config", flag="category"
+    )
     path_prefix: str = _setting("", "only results whose path starts with this", flag="path-prefix")
     language: str = _setting("", "only results in this language (python, rst, …)", flag="language")
-    milvus_uri: str = _setting("", "a Milvus server to use in place of the local file, as http://host:port", flag="milvus-uri")
+    milvus_uri: str = _setting(
+        "", "a Milvus server to use in place of the local file, as http://host:port", flag="milvus-uri"
+    )
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            _check(f.name, getattr(self, f.name), f.metadata)
+            _check(getattr(self, f.name), f.metadata)
         for name in self.categories():
             if name not in CATEGORIES:
                 raise SettingsError(f"--category {name!r} is unknown; use one or more of {', '.join(CATEGORIES)}")
 
     @classmethod
-    def from_environment(cls, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] = os.environ) -> "Settings":
+    def from_environment(
+        cls, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] = os.environ
+    ) -> "Settings":
         """Settings from flags, then ``RAG_*`` variables, then defaults.
 
         Parameters
@@ -117,7 +123,7 @@ def _parse(text: str, kind: type, where: str) -> Any:
 _KINDS = {int: "a whole number", float: "a number", str: "text"}
 
 
-def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+def _check(value: Any, metadata: Mapping[str, Any]) -> None:
     flag = f"--{metadata['flag']}"
     if metadata["choices"] and value not in metadata["choices"]:
         raise SettingsError(f"{flag} {value!r} is not one of {', '.join(metadata['choices'])}")

@@ -11,10 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from tqdm.auto import tqdm
 
 from rungs.corpus import Corpus, find_home, load_corpus
-from rungs.funnel import Funnel
+from rungs.funnel import Funnel, open_channel
 from rungs.index import Index, build_index
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
 from rungs.settings import Settings
@@ -38,6 +39,7 @@ class Workbench:
         self.home = home or find_home()
         self._embedders: dict[tuple[str, str, str], MiniLMEmbedder | FlagEmbedder] = {}
         self._indexes: dict[tuple[str, str], Index] = {}
+        self._channels: dict[tuple[str, Settings], BaseRetriever] = {}
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -64,7 +66,9 @@ class Workbench:
                 milvus_uri=s.milvus_uri,
                 progress=bars.report,
             )
-        self._indexes.pop((s.chunking, s.embed_model), None)
+        if (opened := self._indexes.get((s.chunking, s.embed_model))) is not None and opened.folder != version:
+            del self._indexes[(s.chunking, s.embed_model)]
+            self._channels.clear()
         return version
 
     def index(self, settings: Settings | None = None) -> Index:
@@ -81,13 +85,26 @@ class Workbench:
             index = Index.open(self.home, self.corpus, chunking=s.chunking, model=s.embed_model)
             index.check_corpus(self.corpus)
             index.check_model(self.embedder(s))
+            index.check_server(s.milvus_uri)
             self._indexes[key] = index
         return self._indexes[key]
 
     def funnel(self, settings: Settings | None = None, **changes: Any) -> Funnel:
-        """A funnel over the opened index; ``changes`` are settings by name."""
+        """A funnel over the opened index; ``changes`` are settings by name.
+
+        Funnels that ask the same channel the same way hold the same channel object, so that a measurement of several
+        can do its work once.
+        """
         s = (settings or self.settings).but(**changes)
-        return Funnel.from_settings(s, self.index(s).store, self.embedder(s))
+        return Funnel.from_settings(s, {s.search_mode: self._channel(s.search_mode, s)}, self.embedder(s))
+
+    def _channel(self, name: str, settings: Settings) -> BaseRetriever:
+        # What does not reach the channel is set aside, so that it does not split what could be shared.
+        depth = max(settings.top_k, settings.candidates)
+        key = (name, settings.but(search_mode="dense", top_k=1, candidates=depth))
+        if key not in self._channels:
+            self._channels[key] = open_channel(name, settings, self.index(settings).store, self.embedder(settings))
+        return self._channels[key]
 
 
 class StageBars:

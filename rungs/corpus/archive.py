@@ -118,7 +118,7 @@ def unpack(
         with tarfile.open(file) as tar:
             for member in _safe_members(tar, file.name, max_bytes, max_files):
                 tar.extract(member, target, filter="data")
-    except (tarfile.TarError, EOFError, zlib.error, OSError, UnicodeError) as error:
+    except (tarfile.TarError, EOFError, KeyError, zlib.error, OSError, UnicodeError) as error:  # KeyError: a lost link
         raise CorpusError(f"{file.name} cannot be unpacked: {_one_line(error)}") from error
     if archive.sources == "source-maps":
         _unpack_source_maps(target, file.name, max_bytes, max_files)

@@ -144,7 +144,7 @@ def language(path: str, text: str = "") -> str:
     known = _BY_EXTENSION.get(extension, "")
     if known and known != "text":
         return known
-    if _SETTINGS_NAME.match(name):
+    if _is_settings(path):
         return "text"
     shebang = _SHEBANG.match(text[:200])
     if shebang and not extension:
@@ -173,7 +173,7 @@ def category(path: str, text: str = "") -> str:
     kind = language(path, text)
     if _is_program(kind):
         return "test" if _TEST_NAME.match(name) or _in_test_folder(path) else "code"
-    if kind in _SETTINGS or _is_settings(path, kind):
+    if kind in _SETTINGS or (kind == "text" and _is_settings(path)):
         return "config"
     if _is_prose(name, kind):
         return "doc"
@@ -190,12 +190,11 @@ def _is_program(kind: str) -> bool:
     return kind not in _PROSE and kind not in _SETTINGS and kind not in _MARKUP
 
 
-def _is_settings(path: str, kind: str) -> bool:
+def _is_settings(path: str) -> bool:
     """Tell names that are settings by convention; ``requirements/*.txt`` lists packages, it is no prose."""
     place = PurePosixPath(path)
-    if kind == "text" and "requirements" in place.parts[:-1] and _extension(place.name) in {"txt", "in"}:
-        return True
-    return kind in {"text", "rst"} and bool(_SETTINGS_NAME.match(place.name))
+    listed = "requirements" in place.parts[:-1] and _extension(place.name) in {"txt", "in"}
+    return listed or bool(_SETTINGS_NAME.match(place.name))
 
 
 def _is_prose(name: str, kind: str) -> bool:

@@ -102,6 +102,7 @@ def text_breaks(lines: list[str]) -> list[float]:
     """
     costs: list[float] = []
     after_blank = True
+    announced = 0.0
     for line in lines:
         body = line.lstrip()
         depth = 0.0 if len(body) == len(line) else 1.0
@@ -110,10 +111,11 @@ def text_breaks(lines: list[str]) -> list[float]:
             after_blank = True
             continue
         if after_blank:
-            costs.append(depth)
+            costs.append(depth + announced)
         elif body.startswith(("- ", "* ", "+ ", "#. ", ".. ")) or body[:3].rstrip(".) ").isdigit():
             costs.append(2.0 + depth)
         else:
             costs.append(4.0 + depth)
         after_blank = False
+        announced = 1.5 if line.rstrip().endswith(":") else 0.0  # "as in this example:" stays with the example
     return costs

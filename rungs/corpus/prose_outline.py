@@ -144,7 +144,7 @@ def _markdown_headings(lines: list[str]) -> list[_Heading]:
     headings: list[_Heading] = []
     fence = ""
     paragraph: int | None = None  # index of the first line of the paragraph being read
-    index = _front_matter_end(lines)
+    first = index = _front_matter_end(lines)
     while index < len(lines):
         line = lines[index]
         fence, fenced = _fence_state(line, fence)
@@ -160,7 +160,8 @@ def _markdown_headings(lines: list[str]) -> list[_Heading]:
         elif not line.strip():
             paragraph = None
         elif paragraph is None and not _NOT_PARAGRAPH.match(line) and not _SETEXT.fullmatch(line):
-            paragraph = index if index == 0 or not lines[index - 1].strip() or _ends_heading(headings, index) else None
+            starts = index == first or not lines[index - 1].strip() or _ends_heading(headings, index)
+            paragraph = index if starts else None
         index += 1
     return headings
 

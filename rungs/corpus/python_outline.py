@@ -17,16 +17,20 @@ _MAX_LEAD = 5  # more comment lines than this stand for themselves
 def python_outline(text: str, lines: list[str]) -> Outline:
     """Outline a Python file; one that does not parse has a ``problem`` and no symbols."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes and the like are the corpus's business
-            tree = ast.parse(text)
+        tree = _parsed(text)
         symbols = tuple(_definitions(tree.body, "", lines, in_class=False, in_function=False))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
         return Outline((), partial(text_breaks, lines), problem=f"not valid Python ({reason}{where})")
     docstring = ast.get_docstring(tree) or ""
-    return Outline(symbols, partial(_breaks, tree, lines), title=docstring.strip().split("\n")[0])
+    return Outline(symbols, partial(_breaks, text, lines), title=docstring.strip().split("\n")[0])
+
+
+def _parsed(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes and the like are the corpus's business
+        return ast.parse(text)
 
 
 def _definitions(
@@ -186,10 +190,13 @@ def _arguments(arguments: ast.arguments) -> list[str]:
     return names[1:] if names and names[0] in {"self", "cls"} else names
 
 
-def _breaks(tree: ast.Module, lines: list[str]) -> list[float]:
-    """Price a cut before each line; see `Outline.breaks`."""
+def _breaks(text: str, lines: list[str]) -> list[float]:
+    """Price a cut before each line; see `Outline.breaks`.
+
+    The file is parsed again: keeping every tree of a corpus alive makes the garbage collector slower than parsing is.
+    """
     costs: list[float | None] = [None] * (len(lines) + 1)
-    stack: list[tuple[list[ast.stmt], float]] = [(tree.body, 0.0)]
+    stack: list[tuple[list[ast.stmt], float]] = [(_parsed(text).body, 0.0)]
     while stack:
         block, depth = stack.pop()
         for position, node in enumerate(block):
@@ -218,11 +225,9 @@ def _fill_gaps(costs: list[float | None], lines: list[str]) -> list[float]:
     below = 0.0
     for index in range(len(costs) - 1, -1, -1):
         cost = costs[index]
-        if cost is None:
-            filled[index] = below
-            continue
-        gap_above = index > 0 and costs[index - 1] is None and lines[index - 1].strip()
-        filled[index] = cost + 3.0 if gap_above else cost
-        if cost < INSIDE / 2 + 1:
+        # What follows a comment or ``else:`` without a blank line between stays with it.
+        held = 3.0 if index > 0 and costs[index - 1] is None and lines[index - 1].strip() else 0.0
+        filled[index] = held + (below if cost is None else cost)
+        if cost is not None and cost < INSIDE / 2:
             below = cost
     return filled

@@ -33,10 +33,9 @@ _PLAIN = {
     "enum_declaration": "enum",
 }
 # Nodes whose children are worth a line of their own: a cut between those children is a cut at a boundary.
-_BLOCKS = frozenset(
-    "program statement_block class_body interface_body object_type enum_body switch_body object array arguments"
-    " jsx_element jsx_fragment jsx_self_closing_element formal_parameters union_type named_imports export_clause".split()  # noqa: SIM905
-)
+_BLOCKS = frozenset({"program", "statement_block", "class_body", "interface_body", "object_type", "enum_body"})
+_BLOCKS |= {"switch_body", "object", "array", "arguments", "formal_parameters", "union_type", "named_imports"}
+_BLOCKS |= {"export_clause", "jsx_element", "jsx_fragment", "jsx_self_closing_element"}
 
 
 def script_outline(text: str, lines: list[str], language: str) -> Outline:
@@ -257,7 +256,7 @@ class _Reader:
         """Clean the comment above a declaration of its stars and slashes."""
         if lead.start_byte >= outer.start_byte or lead.type != "comment":
             return ""
-        text = self._source[lead.start_byte : outer.start_byte].decode("utf-8", "replace")
+        text = self._source[lead.start_byte : _decorated(outer).start_byte].decode("utf-8", "replace")
         kept = [re.sub(r"^\s*(?:/\*+|\*+/|\*|//+)\s?|\s*\*+/\s*$", "", line).rstrip() for line in text.split("\n")]
         return "\n".join(line for line in kept if line).strip()
 
@@ -302,13 +301,18 @@ def _with_leads(block: "Node") -> Iterator[tuple["Node", "Node"]]:
 
 def _rows(node: "Node") -> tuple[int, int]:
     """Give first and last line, with the decorators that stand before a class member."""
-    first = node
-    while first.prev_named_sibling is not None and first.prev_named_sibling.type == "decorator":
-        first = first.prev_named_sibling
+    first = _decorated(node)
     end = node.end_point
     # A node that ends at the start of a line ends, to a reader, on the line before.
     last = end.row if end.column == 0 and end.row > first.start_point.row else end.row + 1
     return first.start_point.row + 1, last
+
+
+def _decorated(node: "Node") -> "Node":
+    """Give the first of the decorators that stand before a class member, or the member."""
+    while node.prev_named_sibling is not None and node.prev_named_sibling.type == "decorator":
+        node = node.prev_named_sibling
+    return node
 
 
 def _namespace_in(statement: "Node") -> bool:

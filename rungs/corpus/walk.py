@@ -55,8 +55,8 @@ _SECRETS = frozenset({".pem", ".key", ".crt", ".cer", ".p12", ".pfx", ".jks", ".
 _BINARY = _words(
     ".png .jpg .jpeg .gif .bmp .ico .webp .avif .tif .tiff .svg .psd .pdf .ps .eps .woff .woff2 .ttf .otf .eot .mp3"
     " .mp4 .wav .ogg .webm .mov .avi .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .whl .egg .jar .war .class .pyc .pyo"
-    " .pyd .so .dll .dylib .exe .o .a .lib .bin .dat .db .sqlite .sqlite3 .pkl .pickle .npy .npz .parquet .arrow .feather"
-    " .h5 .onnx .pt .pth .safetensors .gguf .wasm .mo .docx .xlsx .pptx .odt"
+    " .pyd .so .dll .dylib .exe .o .a .lib .bin .dat .db .sqlite .sqlite3 .pkl .pickle .npy .npz .parquet .arrow"
+    " .feather .h5 .onnx .pt .pth .safetensors .gguf .wasm .mo .docx .xlsx .pptx .odt"
 )
 _GENERATED_NAME = re.compile(
     r"(?:[.-]min\.(?:js|mjs|cjs|css)|\.bundle\.js|\.(?:js|mjs|cjs|css|ts)\.map|_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)"

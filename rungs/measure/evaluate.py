@@ -184,7 +184,7 @@ def _ask(retriever: BaseRetriever, question: Question, depth: int, locator: Loca
     answer = _Answer(question)
     try:
         answer.hits, answer.details = _hits(retriever, question.q, depth)
-        answer.error = _degraded(answer.details) or _broken_contract(answer.hits)
+        answer.error = _broken_contract(answer.hits) or _degraded(answer.details)
         answer.places = [locator.locate(hit.node) for hit in answer.hits]
     except Exception as error:
         answer.error = answer.error or _describe(error)
@@ -192,8 +192,12 @@ def _ask(retriever: BaseRetriever, question: Question, depth: int, locator: Loca
 
 
 def _describe(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = _one_line(str(error))
     return text if isinstance(error, RunError) else f"{type(error).__name__}: {text}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _hits(retriever: BaseRetriever, query: str, depth: int) -> tuple[list[NodeWithScore], dict[str, Any]]:
@@ -206,8 +210,13 @@ def _hits(retriever: BaseRetriever, query: str, depth: int) -> tuple[list[NodeWi
 
 def _degraded(details: Mapping[str, Any]) -> str | None:
     """A stage that was passed over: what answered is not the configuration that the report would name."""
-    skipped = details.get("degraded")
-    return f"answered without a stage that failed ({skipped}); mend it or switch it off" if skipped else None
+    skipped = [
+        f"{one.get('stage')}: {one.get('reason')}" if isinstance(one, Mapping) else str(one)
+        for one in details.get("degraded") or ()
+    ]
+    if not skipped:
+        return None
+    return f"a stage failed and was skipped ({_one_line('; '.join(skipped))}); mend it or leave it out"
 
 
 def _broken_contract(hits: Sequence[NodeWithScore]) -> str | None:

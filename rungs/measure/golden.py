@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rungs.corpus.symbols import label_spans, nearest
+from rungs.corpus import label_spans, nearest
 from rungs.errors import GoldenError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import binom, norm, t
+from scipy.special import bdtr, ndtr, stdtrit  # scipy.stats takes a second to import
 
 __all__ = ["RESAMPLES", "estimate"]
 
@@ -81,7 +81,7 @@ def _mean_interval(x: np.ndarray, value: float) -> tuple[float | None, float | N
     if x.size == 1:
         return None, None
     means = np.concatenate([counts @ x for counts in _resamples(x.size)]) / x.size
-    tail = norm.cdf(-math.sqrt(x.size / (x.size - 1)) * t.ppf(0.975, x.size - 1))
+    tail = ndtr(-math.sqrt(x.size / (x.size - 1)) * stdtrit(x.size - 1, 0.975))
     low, high = np.quantile(means, (tail, 1 - tail))
     return min(float(low), value), max(float(high), value)
 
@@ -92,7 +92,7 @@ def _median_interval(x: np.ndarray) -> tuple[float | None, float | None]:
     The number of values below the true median is binomial(n, 1/2); the ``k``-th from either end, where fewer than ``k``
     happen in under 2.5% of samples, bound it. Order is all that is used, so infinities need no care.
     """
-    k = int(binom.ppf(0.025, x.size, 0.5))
+    k = int((bdtr(np.arange(x.size), x.size, 0.5) < 0.025).sum())
     return (float(x[k - 1]), float(x[-k])) if k >= 1 else (None, None)
 
 

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship
@@ -52,7 +52,7 @@ class Locator:
     character offsets, where the file's text at those offsets is the node's text; the node's text wherever it stands in
     that file, exactly or but for white space; the offsets alone; the file alone. A path may be absolute, or shorter
     than the corpus' own: it is matched by its ending, and among several candidates the one that holds the text is
-    taken.
+    taken; where more than one does, that is an error.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ class Locator:
         self._endings: dict[str, list[str]] = {}
         for file in corpus.files:
             self._endings.setdefault(file.path.rsplit("/", 1)[-1], []).append(file.path)
-        self._text = lru_cache(maxsize=256)(self._read)
+        self._text = cache(self._read)
+        self._squeeze = lru_cache(maxsize=16)(_squeeze)  # several times as large as the text itself
 
     def locate(self, node: BaseNode) -> Location:
         """Where ``node`` comes from.
@@ -77,7 +78,8 @@ class Locator:
         """
         content = node.get_content(metadata_mode=MetadataMode.NONE)
         path = node.metadata.get("path")
-        if path and "start_line" in node.metadata and "end_line" in node.metadata:
+        stated = (node.metadata.get("start_line"), node.metadata.get("end_line"))
+        if path and stated != (None, None):
             return self._stated(node, str(path), content)
         named = list(dict.fromkeys(_named_paths(node)))
         if not named:
@@ -85,17 +87,22 @@ class Locator:
                 f"hit {node.node_id!r} says nothing about its file; give its metadata a 'path' (or 'file_path') "
                 f"inside corpus {self._corpus.name!r}"
             )
-        for candidate in (c for name in named for c in (*self._candidates(name), *self._trimmed(name))):
-            place = self._within(candidate, node, content)
-            if place is not None:
-                return place
-        return self._file_only(node, named, content)
+        for name in named:
+            candidates = self._candidates(name) or self._trimmed(name)
+            places = [place for c in candidates if (place := self._within(c, node, content)) is not None]
+            if len(places) > 1:
+                raise self._foreign(node, name)
+            if places:
+                return places[0]
+            if len(self._candidates(name)) == 1:
+                return self._file_only(candidates[0], node, content)
+        raise self._foreign(node, named[0])
 
     def _stated(self, node: BaseNode, path: str, content: str) -> Location:
         known = self._candidates(path) or [t for t in self._trimmed(path) if self._text(t).opens(content)]
         if len(known) != 1:
             raise self._foreign(node, path)
-        start, end, last = node.metadata["start_line"], node.metadata["end_line"], self._text(known[0]).lines
+        start, end, last = node.metadata.get("start_line"), node.metadata.get("end_line"), self._text(known[0]).lines
         if not (_is_line(start) and _is_line(end) and 1 <= start <= end <= last):
             raise RunError(
                 f"hit {node.node_id!r} claims lines {start!r}-{end!r} of {known[0]}, which has {last}; "
@@ -110,19 +117,16 @@ class Locator:
         file, offsets = self._text(path), _offsets(node)
         if offsets and file.text[slice(*offsets)].strip() == content.strip():
             return file.location(*offsets)
-        found = file.find(content)
+        found = file.find(content) or file.find_squeezed(content, self._squeeze(file.text))
         return file.location(*found) if found else None
 
-    def _file_only(self, node: BaseNode, named: list[str], content: str) -> Location:
-        """The text is in none of the files named: believe the offsets, or the name, if one file is meant."""
-        known = next((c for c in map(self._candidates, named) if len(c) == 1), None)
-        if known is None:
-            raise self._foreign(node, named[0])
-        file, offsets = self._text(known[0]), _offsets(node)
+    def _file_only(self, path: str, node: BaseNode, content: str) -> Location:
+        """The text is not in the one file that is meant: believe the offsets, or the name."""
+        file, offsets = self._text(path), _offsets(node)
         # a text that was rewritten (a summary, a context line put before it) still has its source's offsets
         if offsets and content.strip() and offsets[1] <= len(file.text):
             return file.location(*offsets)
-        return Location(known[0])
+        return Location(path)
 
     def _foreign(self, node: BaseNode, path: str) -> RunError:
         several = len(self._candidates(path))
@@ -157,7 +161,7 @@ class Locator:
 
 
 class _Text:
-    """A file's text with its line starts, and its non-blank characters for the search that ignores white space."""
+    """A file's text and where its lines start."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -168,11 +172,6 @@ class _Text:
     def _starts(self) -> array:
         return array("L", (0, *(match.end() for match in re.finditer("\n", self.text))))
 
-    @cached_property
-    def _squeezed(self) -> tuple[str, array]:
-        kept = [(i, c) for i, c in enumerate(self.text) if not c.isspace()]
-        return "".join(c for _, c in kept), array("L", (i for i, _ in kept))
-
     def location(self, start: int, end: int) -> Location:
         """The lines of the non-blank characters in ``[start, end)``."""
         piece = self.text[start:end]
@@ -181,20 +180,28 @@ class _Text:
         return Location(self.path, bisect_right(self._starts, first), bisect_right(self._starts, last))
 
     def find(self, content: str) -> tuple[int, int] | None:
-        """Where ``content`` stands, exactly, or but for white space, or ``None``."""
+        """Where ``content`` stands but for blank edges, or ``None``."""
         wanted = content.strip()
         at = self.text.find(wanted)
-        if at >= 0:
-            return at, at + len(wanted)
-        squeezed, positions = self._squeezed
-        wanted = "".join(wanted.split())
-        at = squeezed.find(wanted)
+        return (at, at + len(wanted)) if at >= 0 else None
+
+    def find_squeezed(self, content: str, squeezed: tuple[str, array]) -> tuple[int, int] | None:
+        """Where ``content`` stands but for white space anywhere, or ``None``."""
+        kept, positions = squeezed
+        wanted = "".join(content.split())
+        at = kept.find(wanted)
         return (positions[at], positions[at + len(wanted) - 1] + 1) if at >= 0 else None
 
     def opens(self, content: str) -> bool:
         """Whether the first line of ``content`` stands somewhere in this file."""
         lines = content.strip().splitlines()
         return bool(lines) and lines[0].strip() in self.text
+
+
+def _squeeze(text: str) -> tuple[str, array]:
+    """The characters of a text that are not white space, and where each stands."""
+    kept = [(i, c) for i, c in enumerate(text) if not c.isspace()]
+    return "".join(c for _, c in kept), array("L", (i for i, _ in kept))
 
 
 def _parts(path: str) -> list[str]:

@@ -96,10 +96,13 @@ class Report:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT or set(data) != names | {"format"}:
             raise RunError(f"not a report of format {FORMAT}; measure again with this version of rungs")
         report = cls(**{name: _plain(data[name]) for name in names})
-        for estimates in (report.metrics, *report.by_kind.values()):
-            _restore_estimate(estimates["tokens_to_answer"])
-        for case in report.cases:
-            _restore_case(case["metrics"])
+        try:
+            for estimates in (report.metrics, *report.by_kind.values()):
+                _restore_estimate(estimates["tokens_to_answer"])
+            for case in report.cases:
+                _restore_case(case["metrics"])
+        except (AttributeError, KeyError, TypeError):
+            raise RunError("a damaged report; measure again") from None
         return report
 
     def save(self, path: str | Path) -> None:

@@ -5,14 +5,19 @@ a repeated query from memory, with copies: a stage that rescales a score or rewr
 Latency is never measured through it.
 """
 
+import copy
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import BaseModel, PrivateAttr
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-__all__ = ["Channelled", "Memo", "share"]
+__all__ = ["Channelled", "Memo", "MemoEmbedding", "share"]
 
 
 @runtime_checkable
@@ -59,26 +64,71 @@ class Memo(BaseRetriever):
         return _copies(self._answers[key])
 
 
+class MemoEmbedding(BaseEmbedding):
+    """Embeds each query once through ``inner``, then answers from memory; texts go through untouched."""
+
+    inner: BaseEmbedding
+    _queries: dict[str, list[float]] = PrivateAttr(default_factory=dict)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        if query not in self._queries:
+            self._queries[query] = self.inner.get_query_embedding(query)
+        return list(self._queries[query])
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        if query not in self._queries:
+            self._queries[query] = await self.inner.aget_query_embedding(query)
+        return list(self._queries[query])
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self.inner.get_text_embedding(text)
+
+
 def share(retrievers: Mapping[str, BaseRetriever]) -> dict[str, BaseRetriever]:
-    """The same retrievers, with every channel object they have in common answering each query once.
+    """The same retrievers, with what they have in common done once a query: each channel object, each embedding model.
 
-    A plain retriever is remembered as a whole, so that one which also serves as a channel elsewhere is not asked twice;
-    one that has ``search`` and no channels to swap is left as it is.
+    What only one of them uses is left as it is: remembering has a price. A plain retriever counts as a channel, so that
+    one which also serves as a channel elsewhere is not asked twice.
     """
-    memos: dict[int, Memo] = {}
-    return {name: _shared(retriever, memos) for name, retriever in retrievers.items()}
+    desk = _Desk(channel for retriever in retrievers.values() for channel in _channels(retriever).values())
+    return {name: desk.shared(retriever) for name, retriever in retrievers.items()}
 
 
-def _shared(retriever: BaseRetriever, memos: dict[int, Memo]) -> BaseRetriever:
+def _channels(retriever: BaseRetriever) -> Mapping[str, BaseRetriever]:
     if isinstance(retriever, Channelled):
-        return retriever.with_channels({name: _memo(channel, memos) for name, channel in retriever.channels.items()})
-    return retriever if hasattr(retriever, "search") else _memo(retriever, memos)
+        return retriever.channels
+    return {} if hasattr(retriever, "search") else {"": retriever}
 
 
-def _memo(channel: BaseRetriever, memos: dict[int, Memo]) -> Memo:
-    if id(channel) not in memos:
-        memos[id(channel)] = Memo(channel)  # which holds the channel, so that its id stays its own
-    return memos[id(channel)]
+class _Desk:
+    """The stand-ins made so far, by the object they stand for. Each holds its object, so that the id stays its own."""
+
+    def __init__(self, channels: Iterable[BaseRetriever]) -> None:
+        self._uses = Counter(id(channel) for channel in channels)
+        self._memos: dict[int, Memo] = {}
+        self._embeddings: dict[int, MemoEmbedding] = {}
+
+    def shared(self, retriever: BaseRetriever) -> BaseRetriever:
+        if not isinstance(retriever, Channelled):
+            return self._memo(retriever)
+        other = retriever.with_channels({name: self._memo(channel) for name, channel in retriever.channels.items()})
+        embed_model = getattr(other, "embed_model", None)
+        if other is not retriever and isinstance(embed_model, BaseEmbedding):
+            other.embed_model = self._embedding(embed_model)
+        return other
+
+    def _memo(self, channel: BaseRetriever) -> BaseRetriever:
+        if self._uses[id(channel)] < 2:
+            return channel
+        if id(channel) not in self._memos:
+            self._memos[id(channel)] = Memo(channel)
+        return self._memos[id(channel)]
+
+    def _embedding(self, embed_model: BaseEmbedding) -> MemoEmbedding:
+        if id(embed_model) not in self._embeddings:
+            made = MemoEmbedding(inner=embed_model, model_name=embed_model.model_name)
+            self._embeddings[id(embed_model)] = made
+        return self._embeddings[id(embed_model)]
 
 
 def _key(query: QueryBundle) -> tuple[Any, ...]:
@@ -88,4 +138,17 @@ def _key(query: QueryBundle) -> tuple[Any, ...]:
 
 
 def _copies(hits: list[NodeWithScore]) -> list[NodeWithScore]:
-    return [hit.model_copy(deep=True) for hit in hits]
+    return [_fresh(hit) for hit in hits]
+
+
+def _fresh(value: Any) -> Any:
+    """A deep copy that knows what nodes are made of: several times faster than ``copy.deepcopy``, its last resort."""
+    if value is None or isinstance(value, str | int | float | Enum):
+        return value
+    if type(value) is dict:
+        return {key: _fresh(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_fresh(item) for item in value]
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={name: _fresh(item) for name, item in vars(value).items()})
+    return copy.deepcopy(value)

@@ -86,9 +86,9 @@ def test_intervals_cover_the_truth_about_95_times_in_100(statistic):
         for _ in range(600):
             found = estimate(generator.beta(2, 5, size=n), statistic)
             covered += found["low"] <= truth <= found["high"]
-        # a percentile bootstrap of eight values is narrow, the exact interval of a median wide
-        assert {"mean": {8: 0.87, 50: 0.92}, "median": {8: 0.94, 50: 0.93}}[statistic][n] <= covered / 600
-        assert covered / 600 <= {"mean": 0.975, "median": 0.998}[statistic]
+        # binomial(600, 0.95) stays within 0.02; a plain percentile bootstrap of eight values covers 0.87, and the exact
+        # interval of a median may be wider than it need be
+        assert 0.91 <= covered / 600 <= {"mean": 0.975, "median": 0.998}[statistic]
 
 
 def test_proportion_intervals_cover_at_the_edge():

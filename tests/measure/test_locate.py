@@ -31,6 +31,11 @@ def test_offsets_are_mapped_to_lines(key, corpus):
     assert locate(node(text, *span(text), **{key: "pkg/tasks.py"}), corpus) == Location("pkg/tasks.py", 19, 20)
 
 
+def test_lines_left_empty_are_not_stated(corpus):
+    text = "body = encode(message)"
+    assert locate(node(text, path="pkg/tasks.py", start_line=None, end_line=None), corpus).start_line == 19
+
+
 def test_blank_edges_of_a_piece_are_not_lines_of_it(corpus):
     text = "\n\n\ndef send(message):\n"
     assert locate(node(text, *span(text), path="pkg/tasks.py"), corpus) == Location("pkg/tasks.py", 18, 18)
@@ -93,6 +98,16 @@ def test_a_bare_file_name_that_nothing_settles_is_an_error(corpus):
         locate(node("in neither", file_name="tasks.py"), corpus)
     with pytest.raises(RunError, match="could be any of 2 files"):
         locate(node("body = encode(message)", path="tasks.py", start_line=1, end_line=1), corpus)
+
+
+def test_a_bare_file_name_whose_text_is_in_several_files_is_an_error(corpus):
+    with pytest.raises(RunError, match="could be any of 2 files"):
+        locate(node("return", file_name="tasks.py"), corpus)
+
+
+def test_a_whole_path_is_not_overruled_by_a_text_found_elsewhere(corpus):
+    other = node("return 'elsewhere'", file_path="pkg/tasks.py", file_name="tasks.py")
+    assert locate(other, corpus) == Location("pkg/tasks.py")
 
 
 def test_the_documents_metadata_is_used_when_the_nodes_own_says_nothing(corpus):

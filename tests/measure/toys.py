@@ -45,7 +45,7 @@ def line(id: str, expect: Sequence[str] = (RETRY,), **changes: Any) -> dict[str,
 
 
 def negative(id: str, **changes: Any) -> dict[str, Any]:
-    return line(id, (), kind="negative-far", **changes)
+    return line(id, (), **{"kind": "negative-far"} | changes)
 
 
 def hit(

@@ -1,0 +1,550 @@
+"""Every figure the notebooks show.
+
+Each function takes reports, or plain numbers, and returns a Matplotlib figure. Its title is made from the data, so that
+it cannot outlive the numbers it was written for. A figure shows itself in Jupyter; ``figure.savefig`` writes it to a
+file. Matplotlib is imported when the first figure is drawn, without pyplot and its global state.
+
+Colours are those of Okabe and Ito, which stay apart for readers who do not tell red from green; rows also differ by
+marker.
+"""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rungs.errors import RunError
+from rungs.measure.intervals import estimate
+from rungs.measure.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Threshold",
+    "best_threshold",
+    "interval_width",
+    "published",
+    "recall_by_kind",
+    "slots_by_category",
+    "top_scores",
+    "window_tokens",
+]
+
+_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _GREY = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#6B6B6B",
+)
+_ROW_COLOURS = (_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED, _SKY)
+_ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X")
+_CATEGORY_NAMES = {"code": "Code", "test": "Tests", "doc": "Documents", "config": "Configuration"}
+_WIDTH = 8.0
+_DPI = 100
+
+
+# --- figures
+
+
+def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "Figure":
+    """One metric of every row, over all questions and by kind, each with its 95% interval.
+
+    Parameters
+    ----------
+    reports
+        By the name of the row, in the order of the legend.
+    metric
+        A metric that is a mean between 0 and 1. Kinds it says nothing about are left out.
+
+    Raises
+    ------
+    RunError
+        When there is no report, or one is FAILED and has no figures.
+    """
+    _check_ok(reports)
+    groups = _groups(reports, metric)
+    figure = _new_figure(_WIDTH, 1.3 + len(groups) * (0.18 * len(reports) + 0.16))
+    axes = figure.add_subplot()
+    step = 0.8 / max(len(reports), 1)
+    for row, name in enumerate(reports):
+        offset = (row - (len(reports) - 1) / 2) * step
+        points = [(g + offset, by_row[name]) for g, by_row in enumerate(groups.values()) if by_row[name]["n"]]
+        _intervals(axes, points, name, row)
+    for line in range(1, len(groups)):
+        axes.axhline(line - 0.5, color="0.85", linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(groups)), [f"{group} (n={_n(by_row)})" for group, by_row in groups.items()])
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel(f"{metric} (share of questions, with 95% interval)")
+    axes.set_title(_leaders(groups, metric), loc="left", fontsize=10.5)
+    figure.legend(loc="outside lower center", ncols=min(len(reports), 4), frameon=False, fontsize=9)
+    _tidy(axes, grid="x")
+    return figure
+
+
+def top_scores(report: Report, channel: str = "dense") -> "Figure":
+    """The best score of every question, of those with an answer against those without.
+
+    Above, both distributions with the one threshold that separates them best and what it costs both ways; below, every
+    question as a tick, by kind for those without an answer.
+
+    Raises
+    ------
+    RunError
+        When the report is FAILED, or one of the two sides has no question with a score of this channel.
+    """
+    _check_ok({"the report": report})
+    scores = _top_scores(report, channel)
+    positive = [score for kind, found in scores.items() if not kind.startswith("negative") for score in found]
+    negative = {kind: found for kind, found in scores.items() if kind.startswith("negative")}
+    pooled = [score for found in negative.values() for score in found]
+    if not positive or not pooled:
+        raise RunError(f"{channel} scores are not on both sides; measure questions with an answer and without one")
+    cut = best_threshold(positive, pooled)
+    figure = _new_figure(_WIDTH, 4.4)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1.1])
+    _score_histogram(upper, positive, pooled, cut)
+    _score_ticks(lower, {"with an answer": positive, **negative}, cut, f"cosine of the best hit ({channel})")
+    upper.set_title(_cut_title(cut), loc="left", fontsize=10.5)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def slots_by_category(report: Report, categories: Mapping[str, str], kind: str = "prose-en", k: int = 8) -> "Figure":
+    """Which kinds of file take rank 1 and the top ``k`` places, against which hold the answers.
+
+    Parameters
+    ----------
+    report
+        What was measured.
+    categories
+        Category of every file of the corpus by its path: ``{file.path: file.category for file in corpus.files}``.
+    kind
+        The questions looked at.
+    k
+        Places counted per question.
+
+    Raises
+    ------
+    RunError
+        When the report is FAILED or has no question of this kind.
+    """
+    _check_ok({"the report": report})
+    cases = [case for case in report.cases if case["kind"] == kind and case["expect"]]
+    if not cases:
+        raise RunError(f"no question of kind {kind!r} has an answer; the kinds are {', '.join(report.by_kind)}")
+    shares = {
+        "of the answers": _answer_shares(cases, categories),
+        "of rank 1": _slot_shares(cases, categories, 1),
+        f"of the top {k}": _slot_shares(cases, categories, k),
+    }
+    shown = [c for c in _CATEGORY_NAMES if any(share.get(c) for share in shares.values())]
+    figure = _new_figure(_WIDTH, 3.6)
+    axes = figure.add_subplot()
+    looks = ((_GREY, ""), (_SKY, "//"), (_BLUE, ""))
+    for i, ((label, share), (colour, hatch)) in enumerate(zip(shares.items(), looks, strict=True)):
+        heights = [100 * share.get(c, 0.0) for c in shown]
+        x = np.arange(len(shown)) + (i - 1) * 0.27
+        bars = axes.bar(x, heights, 0.25, label=label, color=colour, hatch=hatch, edgecolor="white")
+        axes.bar_label(bars, fmt="%.0f", fontsize=8.5, padding=2)
+    axes.set_xticks(range(len(shown)), [_CATEGORY_NAMES[c] for c in shown])
+    axes.set_ylabel("share, %")
+    axes.margins(y=0.14)
+    axes.set_title(_slots_title(shares, shown, k, kind, len(cases)), loc="left", fontsize=10.5)
+    axes.legend(frameon=False, fontsize=9)
+    _tidy(axes, grid="y")
+    return figure
+
+
+def interval_width(
+    values: Sequence[float],
+    metric: str = "mrr",
+    *,
+    marks: Sequence[int] = (42, 300),
+    difference: float | None = None,
+) -> "Figure":
+    """How wide a 95% interval is for how many questions like these.
+
+    Parameters
+    ----------
+    values
+        The metric of every question that was measured.
+    metric
+        Its name.
+    marks
+        Numbers of questions to read off.
+    difference
+        A difference somebody wants to see, drawn as a line.
+
+    Notes
+    -----
+    The line is ``2 × 1.96 × s / √n`` with ``s`` the standard deviation of ``values``. The points are intervals by
+    `rungs.measure.estimate` over ``n`` values drawn from them.
+    """
+    values = np.asarray(values, dtype=float)
+    spread = float(values.std(ddof=1))
+    largest = max(400, max(marks) + 50, len(values) + 50)
+    grid = np.arange(8, largest)
+    figure = _new_figure(_WIDTH, 3.6)
+    axes = figure.add_subplot()
+    axes.plot(grid, _normal_width(spread, grid), color=_GREY, label="2 × 1.96 × s / √n")
+    sizes = sorted({12, 25, *marks, 100, 200, len(values)})
+    drawn = {n: _drawn_width(values, n) for n in sizes}
+    plain = [n for n in sizes if n not in marks]
+    axes.plot(plain, [drawn[n] for n in plain], "o", color=_SKY, label="95% interval of n drawn questions")
+    axes.plot(marks, [drawn[n] for n in marks], "D", color=_RED, markersize=8)
+    for n in marks:
+        axes.annotate(
+            f"n = {n}: {drawn[n]:.2f} wide", (n, drawn[n]), xytext=(8, 10), textcoords="offset points", fontsize=9
+        )
+    if difference is not None:
+        axes.axhline(difference, color=_BLUE, linestyle="--", label=f"a difference of {difference:.3f}")
+    axes.set_xlim(0, largest)
+    axes.set_ylim(0, max(drawn.values()) * 1.15)
+    axes.set_xlabel("questions, n")
+    axes.set_ylabel(f"width of the interval of {metric}")
+    title = f"{metric}: " + ", ".join(f"{drawn[n]:.2f} wide with {n} questions" for n in marks)
+    if difference is not None:
+        times = drawn[min(marks)] / difference
+        title += f"\nwith {min(marks)}, that is {times:.0f} times a difference of {difference:.3f}"
+    axes.set_title(title, loc="left", fontsize=10.5)
+    axes.legend(frameon=False, fontsize=9)
+    _tidy(axes, grid="both")
+    return figure
+
+
+def window_tokens(tokens: Sequence[int], limit: int) -> "Figure":
+    """How long chunks are for a model that reads ``limit`` tokens of each and drops the rest.
+
+    Parameters
+    ----------
+    tokens
+        Tokens of every chunk, as the model counts them.
+    limit
+        How many of them it reads.
+    """
+    tokens = np.asarray(tokens)
+    longer = float((tokens > limit).mean())
+    lost = float(np.maximum(tokens - limit, 0).sum() / tokens.sum())
+    figure = _new_figure(_WIDTH, 3.2)
+    axes = figure.add_subplot()
+    end = max(2 * limit, int(np.quantile(tokens, 0.995)))
+    edges = np.arange(0, end + 2 * limit // 16, limit // 16)
+    shown = np.minimum(tokens, end)
+    axes.hist(shown[tokens <= limit], edges, color=_BLUE, label="read to the end")
+    axes.hist(shown[tokens > limit], edges, color=_ORANGE, hatch="//", edgecolor="white", label="cut short")
+    axes.axvline(limit, color="black", linewidth=1.2)
+    axes.annotate(
+        f" {limit} tokens: what is\n beyond is never seen",
+        (limit, 1),
+        xycoords=("data", "axes fraction"),
+        va="top",
+        fontsize=9,
+    )
+    axes.set_xlabel(f"tokens in a window ({end} and more in the last bar)")
+    axes.set_ylabel("windows")
+    axes.set_xlim(0, edges[-1])
+    axes.margins(y=0.3)
+    axes.set_title(
+        f"The model does not read {longer:.0%} of the {len(tokens):,} windows to the end;\n"
+        f"of all that they hold, it drops {lost:.0%}",
+        loc="left",
+        fontsize=10.5,
+    )
+    axes.legend(frameon=False, fontsize=9, loc="center right")
+    _tidy(axes, grid="y")
+    return figure
+
+
+# --- thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One cut through two overlapping sets of scores; below it, "no answer" is said.
+
+    Attributes
+    ----------
+    value
+        The cut.
+    refused, positives
+        Questions with an answer that lie below it, and how many there are.
+    admitted, negatives
+        Questions without one that lie on or above it, and how many there are.
+    """
+
+    value: float
+    refused: int
+    positives: int
+    admitted: int
+    negatives: int
+
+    @property
+    def false_weak_rate(self) -> float:
+        """Share of the questions with an answer that are refused."""
+        return self.refused / self.positives
+
+    @property
+    def abstain_rate(self) -> float:
+        """Share of the questions without an answer that are refused."""
+        return 1 - self.admitted / self.negatives
+
+
+def best_threshold(positive: Sequence[float], negative: Sequence[float]) -> Threshold:
+    """The cut that makes abstain_rate − false_weak_rate largest; the lowest of several.
+
+    It is chosen on the very scores it is judged by, so it flatters itself: on new questions it costs more.
+
+    Examples
+    --------
+    >>> best_threshold([0.5, 0.7, 0.8], [0.3, 0.6])
+    Threshold(value=0.4, refused=0, positives=3, admitted=1, negatives=2)
+    """
+    scores = sorted({*positive, *negative})
+    found = [_cut(positive, negative, (low + high) / 2) for low, high in pairwise(scores)]
+    return max(found or [_cut(positive, negative, scores[0])], key=lambda c: c.abstain_rate - c.false_weak_rate)
+
+
+def _cut(positive: Sequence[float], negative: Sequence[float], at: float) -> Threshold:
+    refused, admitted = sum(s < at for s in positive), sum(s >= at for s in negative)
+    return Threshold(round(at, 6), refused, len(positive), admitted, len(negative))
+
+
+# --- figures reported elsewhere
+
+
+def published(*topics: str) -> list[dict[str, Any]]:
+    """Figures that others reported, each with its source.
+
+    Parameters
+    ----------
+    topics
+        Which ones; all of them if none is named.
+
+    Returns
+    -------
+    list of dict
+        ``topic, system, metric, value, n, source, note``; ``n`` is ``None`` where the source does not say.
+
+    Raises
+    ------
+    RunError
+        When a topic is not in the file.
+    """
+    package = Path(__file__).parent
+    folder = package / "_data"  # of an installed package; a checkout has them in data/
+    text = ((folder if folder.is_dir() else package.parent / "data") / "published.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    known = list(dict.fromkeys(figure["topic"] for figure in data["figures"]))
+    for topic in topics:
+        if topic not in known:
+            raise RunError(f"nothing is published under {topic!r}; the topics are {', '.join(known)}")
+    wanted = topics or known
+    figures = [figure for figure in data["figures"] if figure["topic"] in wanted]
+    return [figure | {"source": data["sources"][figure["source"]]} for figure in figures]
+
+
+# --- what the titles say
+
+
+def _leaders(groups: Mapping[str, Mapping[str, Mapping[str, Any]]], metric: str) -> str:
+    """Who is highest where, and where that lead is outside everybody's interval."""
+    best = {group: max(by_row, key=lambda name: by_row[name]["value"] or 0.0) for group, by_row in groups.items()}
+    overall = best["all"]
+    title = f"{metric}: {overall} is highest over all questions ({groups['all'][overall]['value']:.2f})"
+    elsewhere: dict[str, list[str]] = {}
+    for group, name in best.items():
+        if name != overall:
+            elsewhere.setdefault(name, []).append(group)
+    title += "".join(f", {name} on {' and '.join(kinds)}" for name, kinds in elsewhere.items())
+    if len(next(iter(groups.values()))) < 2:
+        return title
+    clear = [group for group, by_row in groups.items() if _clear(by_row, best[group])]
+    where = ", ".join(clear) or "nowhere"
+    return f"{title}\nthe lead is clear of every other row's interval on: {where}"
+
+
+def _clear(by_row: Mapping[str, Mapping[str, Any]], best: str) -> bool:
+    return all(by_row[best]["low"] > e["high"] for name, e in by_row.items() if name != best)
+
+
+def _cut_title(cut: Threshold) -> str:
+    if not cut.refused and not cut.admitted:
+        return f"One threshold separates these two: {cut.value:.2f}"
+    return (
+        f"No single threshold separates the two: the best one, {cut.value:.2f}, refuses\n"
+        f"{cut.refused} of {cut.positives} questions that have an answer and lets through "
+        f"{cut.admitted} of {cut.negatives} that have none"
+    )
+
+
+def _slots_title(shares: Mapping[str, Mapping[str, float]], shown: Sequence[str], k: int, kind: str, n: int) -> str:
+    answers, slots = shares["of the answers"], shares[f"of the top {k}"]
+    over = max(shown, key=lambda c: slots.get(c, 0.0) - answers.get(c, 0.0))
+    return (
+        f"{_CATEGORY_NAMES[over]} take {slots.get(over, 0.0):.0%} of the top {k} places and hold "
+        f"{answers.get(over, 0.0):.0%} of the answers\n({n} questions of kind {kind})"
+    )
+
+
+# --- drawing
+
+
+@cache
+def _figure_class() -> "type[Figure]":
+    """A figure that shows itself in Jupyter without pyplot, which keeps every figure in a list of its own."""
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            picture = io.BytesIO()
+            self.savefig(picture, format="png", dpi=_DPI)
+            return picture.getvalue()
+
+    return ShownFigure
+
+
+def _new_figure(width: float, height: float) -> "Figure":
+    return _figure_class()(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
+
+
+def _tidy(axes: "Axes", grid: str) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=9)
+
+
+def _intervals(axes: "Axes", points: Sequence[tuple[float, Mapping[str, Any]]], name: str, row: int) -> None:
+    colour, marker = _ROW_COLOURS[row % len(_ROW_COLOURS)], _ROW_MARKERS[row % len(_ROW_MARKERS)]
+    y = [at for at, _ in points]
+    value = np.array([e["value"] for _, e in points])
+    reach = np.array([[e["value"] - e["low"], e["high"] - e["value"]] for _, e in points]).T
+    axes.errorbar(value, y, xerr=reach, fmt=marker, color=colour, label=name, markersize=5.5, elinewidth=1.6, capsize=2)
+
+
+def _score_histogram(axes: "Axes", positive: Sequence[float], negative: Sequence[float], cut: Threshold) -> None:
+    low, high = min(*positive, *negative), max(*positive, *negative)
+    edges = np.linspace(low, high, 25)
+    axes.hist(positive, edges, density=True, color=_BLUE, alpha=0.6, label=f"with an answer (n={len(positive)})")
+    axes.hist(
+        negative,
+        edges,
+        density=True,
+        color=_ORANGE,
+        alpha=0.6,
+        hatch="//",
+        edgecolor="white",
+        label=f"without one (n={len(negative)})",
+    )
+    axes.margins(y=0.22)
+    axes.axvline(cut.value, color="black", linewidth=1.2)
+    refused, admitted = f"refused: {cut.refused} of {cut.positives}", f"let through: {cut.admitted} of {cut.negatives}"
+    for text, side, gap in ((refused, "right", -6), (admitted, "left", 6)):
+        axes.annotate(
+            text,
+            (cut.value, 0.99),
+            xycoords=("data", "axes fraction"),
+            xytext=(gap, 0),
+            textcoords="offset points",
+            ha=side,
+            va="top",
+            fontsize=9,
+        )
+    axes.set_ylabel("density")
+    _tidy(axes, grid="x")
+
+
+def _score_ticks(axes: "Axes", scores: Mapping[str, Sequence[float]], cut: Threshold, label: str) -> None:
+    for row, found in enumerate(scores.values()):
+        axes.plot(found, [row] * len(found), "|", color=_ORANGE if row else _BLUE, markersize=11, markeredgewidth=1.4)
+    axes.axvline(cut.value, color="black", linewidth=1.2)
+    axes.set_yticks(range(len(scores)), list(scores))
+    axes.set_ylim(len(scores) - 0.4, -0.6)
+    axes.set_xlabel(label)
+    _tidy(axes, grid="x")
+
+
+# --- what is drawn
+
+
+def _check_ok(reports: Mapping[str, Report]) -> None:
+    if not reports:
+        raise RunError("there is no report to draw; measure a row first")
+    for name, report in reports.items():
+        if report.status != "ok":
+            raise RunError(f"{name} is FAILED on {len(report.failures)} of {report.n} questions; mend it, then draw it")
+
+
+def _groups(reports: Mapping[str, Report], metric: str) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Estimates by group, then by row; groups the metric says nothing about left out."""
+    every = {name: {"all": report.metrics, **report.by_kind} for name, report in reports.items()}
+    order = list(dict.fromkeys(group for groups in every.values() for group in groups))
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    found = {g: {name: groups.get(g, {}).get(metric, nothing) for name, groups in every.items()} for g in order}
+    kept = {g: by_row for g, by_row in found.items() if any(e["n"] for e in by_row.values())}
+    if "all" not in kept:
+        raise RunError(f"no row has any {metric}; the metrics are {', '.join(next(iter(reports.values())).metrics)}")
+    return kept
+
+
+def _n(by_row: Mapping[str, Mapping[str, Any]]) -> int:
+    return max(e["n"] for e in by_row.values())
+
+
+def _top_scores(report: Report, channel: str) -> dict[str, list[float]]:
+    """Best score of one channel of each question, by kind of question."""
+    found: dict[str, list[float]] = {}
+    for case in report.cases:
+        scores = [hit["scores"][channel] for hit in case["hits"] if hit["scores"].get(channel) is not None]
+        if scores:
+            found.setdefault(case["kind"], []).append(max(scores))
+    return found
+
+
+def _answer_shares(cases: Iterable[Mapping[str, Any]], categories: Mapping[str, str]) -> dict[str, float]:
+    """Every question counts once, split evenly over its labels."""
+    count: Counter[str] = Counter()
+    cases = list(cases)
+    for case in cases:
+        for label in case["expect"]:
+            count[_category(label.partition("::")[0], categories)] += 1 / len(case["expect"])
+    return {category: amount / len(cases) for category, amount in count.items()}
+
+
+def _slot_shares(cases: Iterable[Mapping[str, Any]], categories: Mapping[str, str], k: int) -> dict[str, float]:
+    count = Counter(_category(hit["path"], categories) for case in cases for hit in case["hits"][:k])
+    return {category: amount / count.total() for category, amount in count.items()}
+
+
+def _category(path: str, categories: Mapping[str, str]) -> str:
+    if path not in categories:
+        raise RunError(f"{path!r} has no category; pass those of the corpus that was measured")
+    return categories[path]
+
+
+def _normal_width(spread: float, n: Any) -> Any:
+    return 2 * 1.96 * spread / np.sqrt(n)
+
+
+def _drawn_width(values: np.ndarray, n: int, times: int = 5) -> float:
+    """Mean width of the interval over a few samples of ``n`` values; of the values themselves where there are ``n``."""
+    if n == len(values):
+        samples = [values]
+    else:
+        generator = np.random.default_rng(n)
+        samples = [generator.choice(values, n) for _ in range(times)]
+    found = [estimate(sample) for sample in samples]
+    return float(np.mean([e["high"] - e["low"] for e in found]))

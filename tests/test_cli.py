@@ -1,0 +1,184 @@
+"""The command line as a user meets it: exit codes, one-line errors, JSON and nothing else."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rungs.cli import main
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory):
+    """A small indexed corpus called `shop`, in a home of its own, with the real default model."""
+    root = tmp_path_factory.mktemp("shop")
+    (root / "src").mkdir()
+    (root / "src/basket.py").write_text(
+        'def add_to_basket(item):\n    """Put one more article into the shopping cart."""\n    BASKET.append(item)\n'
+    )
+    (root / "src/mail.py").write_text(
+        'def send_receipt(address):\n    """E-mail the invoice."""\n    SMTP.send(address)\n'
+    )
+    (root / "src/odd.py").write_text('def odd():\n    """\x1b[31mred\x07 alert"""\n')
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAG_HOME", str(root / "home"))
+    patch.setenv("RAG_CACHE_DIR", str(root / "cache"))
+    assert main(["index", str(root / "src"), "--name", "shop", "--quiet"]) == 0
+    yield root
+    patch.undo()
+
+
+GOLDEN = [
+    {"id": "q1", "q": "where do articles go into the cart", "expect": ["basket.py::add_to_basket"], "kind": "prose-en"},
+    {"id": "q2", "q": "send_receipt", "expect": ["mail.py::send_receipt"], "kind": "symbol"},
+    {"id": "q3", "q": "how do I breed llamas", "expect": [], "kind": "negative-far"},
+]
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    path = tmp_path / "golden.jsonl"
+    rest = {"mode": "any", "difficulty": "easy", "why": "read it", "also": []}
+    path.write_text("".join(json.dumps({**row, **rest}) + "\n" for row in GOLDEN))
+    return path
+
+
+def run(capsys, *argv: str) -> tuple[int, str, str]:
+    code = main(list(argv))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_search_shows_path_lines_and_scores(shop, capsys):
+    code, out, _ = run(capsys, "search", "--corpus", "shop", "putting goods in a shopping cart")
+    assert code == 0
+    first = next(line for line in out.splitlines() if line.startswith(" 1."))
+    assert "basket.py:1-3" in first
+    assert "add_to_basket" in first
+    assert "dense 0." in first
+
+
+def test_search_json_is_the_contract_and_nothing_else(shop, capsys):
+    code, out, _ = run(capsys, "search", "--corpus", "shop", "--mode", "bm25", "--json", "send_receipt")
+    data = json.loads(out)
+    assert code == 0
+    assert set(data) == {"query", "route", "reason", "weak_match", "dropped", "degraded", "timings_ms", "hits"}
+    assert data["route"] == "bm25"
+    hit = data["hits"][0]
+    assert (hit["path"], hit["symbol"], hit["start_line"], hit["end_line"]) == ("mail.py", "send_receipt", 1, 3)
+    assert hit["scores"] == {"bm25": hit["score"]}
+
+
+def test_a_corpus_cannot_drive_the_terminal(shop, capsys):
+    _, out, _ = run(capsys, "search", "--corpus", "shop", "odd red alert")
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\\x1b[31mred" in out
+
+
+def test_eval_prints_a_report(shop, golden, capsys, tmp_path):
+    saved, ledger = tmp_path / "report.json", tmp_path / "ledger.jsonl"
+    argv = ["eval", "--corpus", "shop", str(golden), "--json", "--quiet", "--save", str(saved), "--ledger", str(ledger)]
+    code, out, _ = run(capsys, *argv)
+    report = json.loads(out)
+    assert code == 0
+    assert report["status"] == "ok"
+    assert report["metrics"]["recall@8"]["value"] == 1
+    assert report["metrics"]["recall@8"]["n"] == 2
+    assert report["by_kind"]["prose-en"]["mrr"]["n"] == 1
+    assert report["config"]["search_mode"] == "dense"
+    assert json.loads(saved.read_text()) == report
+    assert [json.loads(line)["label"] for line in ledger.read_text().splitlines()] == ["dense"]
+
+
+def test_run_answers_every_query(shop, tmp_path, capsys):
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "a", "q": "shopping cart"}\n\n{"id": "b", "q": "invoice"}\n')
+    out = tmp_path / "out.jsonl"
+    assert run(capsys, "run", "--corpus", "shop", str(queries), "--out", str(out), "--quiet")[0] == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["a", "b"]
+    assert all(set(row) == {"id", "hits", "ms", "weak_match", "dropped"} for row in rows)
+    assert rows[0]["hits"][0]["path"] == "basket.py"
+
+
+def test_settings_come_from_the_environment_too(shop, capsys, monkeypatch):
+    monkeypatch.setenv("RAG_CORPUS", "shop")
+    monkeypatch.setenv("RAG_TOP_K", "1")
+    assert len(json.loads(run(capsys, "search", "--json", "cart")[1])["hits"]) == 1
+    assert len(json.loads(run(capsys, "search", "--json", "--top-k", "2", "cart")[1])["hits"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["search", "--corpus", "nowhere", "x"], "no corpus or folder 'nowhere'"),
+        (["search", "--corpus", "shop", "   "], "the query is empty"),
+        (["search", "--corpus", "shop", "--category", "poem", "x"], "'poem' is unknown"),
+        (["search", "--corpus", "shop", "--top-k", "0", "x"], "--top-k 0 is too small"),
+        (["search", "--corpus", "shop", "--chunking", "windows", "x"], "run: rungs index shop"),
+        (["search", "--corpus", "shop", "--embedder", "./no-such-model", "x"], "RAG_EMBED_MODEL"),
+        (["index", "./no-such-folder"], "no-such-folder"),
+        (["fetch", "unheard-of"], "no corpus 'unheard-of'"),
+        (["eval", "--corpus", "shop", "missing.jsonl"], "missing.jsonl"),
+        (["run", "--corpus", "shop", "missing.jsonl"], "missing.jsonl"),
+        (["ladder", "--corpus", "shop", "--quiet"], "--golden"),
+        (["copy", "everything", "dest"], "choose one of"),
+    ],
+)
+def test_trouble_is_one_line_and_exit_code_2(shop, capsys, argv, says):
+    code, out, err = run(capsys, *argv)
+    assert code == 2
+    assert out == ""
+    assert says in err
+    assert err.startswith("rungs: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no queries"),
+        ("not json\n", ":1: not JSON"),
+        ('{"id": "a"}\n', ':1: has no text under "q"'),
+        ('{"id": "a", "q": "x"}\n{"id": "a", "q": "y"}\n', ":2: id 'a' stands twice"),
+        ("[1]\n", ':1: has no text under "q"'),
+    ],
+)
+def test_a_bad_query_file_names_the_line_and_writes_nothing(shop, capsys, tmp_path, text, says):
+    queries, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
+    queries.write_text(text)
+    code, _, err = run(capsys, "run", "--corpus", "shop", str(queries), "--out", str(out))
+    assert (code, out.exists()) == (2, False)
+    assert says in err
+
+
+def test_a_bad_golden_file_names_the_line(shop, capsys, golden):
+    golden.write_text(golden.read_text().replace("::send_receipt", "::send_reciept"))
+    code, _, err = run(capsys, "eval", "--corpus", "shop", str(golden))
+    assert code == 2
+    assert f"{golden.name}:2" in err
+    assert "send_receipt" in err  # the nearest name there is
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    code = "import sys; from rungs.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('torch', 'llama_index', 'pymilvus', 'pandas') if m in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == "[]"
+    for command in ("ladder", "fetch", "index", "search", "run", "eval", "copy", "lab"):
+        assert f"\n    {command} " in done.stdout
+
+
+def test_a_changed_folder_is_not_searched_as_if_it_were_the_same(shop, capsys):
+    path = shop / "src/new.py"
+    path.write_text("x = 1\n")
+    try:
+        code, _, err = run(capsys, "search", "--corpus", "shop", "cart")
+    finally:
+        path.unlink()
+    assert code == 2
+    assert "has changed since" in err
+    assert "rungs index shop" in err

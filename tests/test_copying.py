@@ -1,0 +1,141 @@
+"""The import rule: a rung imports LlamaIndex, numeric libraries, its engine and other rungs, and works alone."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rungs.copying import RUNGS, copy_rung, imported_modules
+from rungs.errors import SettingsError
+
+PACKAGE = Path(__file__).parents[1] / "rungs"
+ALLOWED = {"llama_index", "numpy", "scipy", "networkx"} | set(sys.stdlib_module_names)
+ENGINES = {"bm25s", "FlagEmbedding", "pymilvus"}
+FORBIDDEN = {
+    "index",
+    "settings",
+    "corpus",
+    "measure",
+    "cli",
+    "funnel",
+    "models",
+    "workbench",
+    "errors",
+    "ladder",
+    "plots",
+}
+
+# What a stranger does with the copy, in a process where `rungs` cannot be imported.
+USES = {
+    "tokenizer": "from taken.tokenizer import tokenize; assert tokenize('retryPolicy') == ['retrypolicy', 'retry', 'policy']",
+    "hits": """
+from llama_index.core.schema import TextNode
+from taken.hits import make_hit
+assert make_hit(TextNode(text='a'), 'x', 2).node.metadata['scores'] == {'x': 2.0}
+""",
+    "grep": """
+from llama_index.core.schema import TextNode
+from taken.grep import TermCountRetriever
+nodes = [TextNode(text='retry the task'), TextNode(text='pool')]
+assert [h.node.text for h in TermCountRetriever(nodes).retrieve('retry')] == ['retry the task']
+""",
+    "dense": """
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.schema import TextNode
+from llama_index.vector_stores.milvus import MilvusVectorStore
+from taken.dense import DenseRetriever
+store = MilvusVectorStore(uri='m.db', dim=4, similarity_metric='COSINE', use_async_client=False)
+store.add([TextNode(text='hello', embedding=[1.0, 0, 0, 0])], force_flush=True)
+hits = DenseRetriever(store, MockEmbedding(embed_dim=4), top_k=3).retrieve('hi')
+assert [h.node.text for h in hits] == ['hello'] and set(hits[0].metadata['scores']) == {'dense'}
+""",
+    "lexical": """
+from llama_index.core.schema import TextNode
+from llama_index.vector_stores.milvus import MilvusVectorStore
+from llama_index.vector_stores.milvus.utils import BM25BuiltInFunction
+from pymilvus import DataType
+from taken.lexical import MilvusBM25Retriever
+from taken.tokenizer import tokenize
+store = MilvusVectorStore(
+    uri='m.db', dim=4, similarity_metric='COSINE', use_async_client=False, enable_sparse=True,
+    sparse_embedding_function=BM25BuiltInFunction('tokens', analyzer_params={'tokenizer': 'whitespace'}),
+    scalar_field_names=['tokens'], scalar_field_types=[DataType.VARCHAR])
+texts = ['def retryPolicy(): pass', 'def close_pool(): pass']
+store.add([TextNode(text=t, metadata={'tokens': ' '.join(tokenize(t))}, embedding=[1.0, 0, 0, 0]) for t in texts],
+          force_flush=True)
+hits = MilvusBM25Retriever(store).retrieve('where is the retry policy')
+assert [h.node.text for h in hits] == texts[:1], hits
+""",
+}
+
+
+def top_names(source: str) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports hide what a rung depends on"
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_rung_imports_only_what_it_may(rung: str):
+    source = (PACKAGE / f"{rung}.py").read_text()
+    assert top_names(source) - {"rungs"} <= ALLOWED | ENGINES
+    assert imported_modules(source).isdisjoint(FORBIDDEN)
+    assert imported_modules(source) <= set(RUNGS)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_rung_imports_its_engine_only_where_it_is_used(rung: str):
+    tree = ast.parse((PACKAGE / f"{rung}.py").read_text())
+    top = {
+        n for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for n in top_names(ast.unparse(node))
+    }
+    assert top.isdisjoint(ENGINES)
+
+
+def test_every_rung_has_a_use():
+    assert set(USES) == set(RUNGS)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_copied_rung_works_alone(rung: str, tmp_path: Path):
+    copy_rung(rung, tmp_path / "taken")
+    block = "import sys\nsys.modules['rungs'] = None\n"  # any `import rungs` now raises ImportError
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", block + USES[rung]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_block_really_blocks():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys\nsys.modules['rungs'] = None\nimport rungs.hits"], capture_output=True
+    )
+    assert done.returncode != 0
+
+
+def test_a_file_in_the_way_is_kept_unless_told_otherwise(tmp_path: Path):
+    (tmp_path / "hits.py").write_text("mine")
+    with pytest.raises(SettingsError, match="--overwrite"):
+        copy_rung("dense", tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["hits.py"]
+    assert (tmp_path / "hits.py").read_text() == "mine"
+    copy_rung("dense", tmp_path, overwrite=True)
+    assert (tmp_path / "dense.py").exists()
+
+
+@pytest.mark.parametrize("name", ["nothing", "../errors", "funnel"])
+def test_what_is_no_rung_is_refused(name: str, tmp_path: Path):
+    with pytest.raises(SettingsError, match="choose one of"):
+        copy_rung(name, tmp_path / "x")
+    assert not (tmp_path / "x").exists()

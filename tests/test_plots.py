@@ -1,0 +1,322 @@
+"""Figures drawn from small made-up reports: what they say, what they draw, and that nothing lies on top of anything."""
+
+import itertools
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from rungs import plots
+from rungs.errors import RunError
+from rungs.measure import Report, estimate
+from rungs.measure.metrics import METRICS
+
+PATHS = {"a.py": "code", "t/test_a.py": "test", "docs/a.rst": "doc", "setup.cfg": "config"}
+
+
+def hits(paths: Sequence[str], top: float | None = 0.6) -> list[dict[str, Any]]:
+    """Ranked hits at these paths, the best with this dense score."""
+    scores = [{} if top is None else {"dense": top - 0.01 * i} for i in range(len(paths))]
+    return [
+        {"rank": i + 1, "id": f"h{i}", "path": path, "symbol": "", "start_line": 1, "end_line": 2, "score": 1.0}
+        | {"scores": s, "relevant": False}
+        for i, (path, s) in enumerate(zip(paths, scores, strict=True))
+    ]
+
+
+def case(name: str, kind: str, recall: float | None, **fields: Any) -> dict[str, Any]:
+    """One question's row: found or missed, or negative where ``recall`` is None."""
+    figures = dict.fromkeys(METRICS) | {"recall@8": recall, "mrr": recall}
+    expect = [] if recall is None else ["a.py::f"]
+    row = {"id": name, "q": name, "kind": kind, "expect": expect, "error": None, "metrics": figures, "hits": []}
+    return row | fields
+
+
+def report(cases: Sequence[Mapping[str, Any]], status: str = "ok") -> Report:
+    def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {m: estimate([row["metrics"][m] for row in rows if row["metrics"][m] is not None]) for m in METRICS}
+
+    kinds = list(dict.fromkeys(row["kind"] for row in cases))
+    return Report(
+        config={},
+        corpus={"name": "toy", "sha256": "0"},
+        golden={"name": "toy", "sha256": "0"},
+        model=None,
+        n=len(cases),
+        metrics=figures(cases),
+        by_kind={kind: figures([row for row in cases if row["kind"] == kind]) for kind in kinds},
+        calibration={},
+        latency={},
+        cases=[dict(row) for row in cases],
+        status=status,
+        depth=8,
+    )
+
+
+def row(prose: Sequence[float], symbol: Sequence[float]) -> Report:
+    """A report whose questions of two kinds have this recall, and one negative."""
+    cases = [case(f"p{i}", "prose-en", value) for i, value in enumerate(prose)]
+    cases += [case(f"s{i}", "symbol", value) for i, value in enumerate(symbol)]
+    return report([*cases, case("n", "negative-far", None)])
+
+
+@pytest.fixture
+def ladder() -> dict[str, Report]:
+    return {
+        "grep": row([0, 0, 1, 0, 0, 0, 0, 0], [1] * 20),
+        "windows": row([1, 0, 1, 0, 0, 1, 0, 1], [0, 1] + [0] * 18),
+        "dense": row([1, 1, 1, 1, 0, 1, 1, 1], [0, 1, 0] + [0] * 17),
+    }
+
+
+def scored(positive: Sequence[float], negative: Mapping[str, Sequence[float]]) -> Report:
+    """A report in which each question's best hit has this cosine."""
+    cases = [case(f"p{i}", "prose-en", 1.0, hits=hits(["a.py", "a.py"], top)) for i, top in enumerate(positive)]
+    for kind, tops in negative.items():
+        cases += [case(f"{kind}{i}", kind, None, hits=hits(["a.py"], top)) for i, top in enumerate(tops)]
+    return report(cases)
+
+
+def drawn(figure: Any) -> None:
+    """Draw a figure and check that it fits and that no two of its texts overlap."""
+    canvas, seen = FigureCanvasAgg(figure), {}
+    draw = Text.draw
+
+    def noted(text: Text, renderer: Any) -> None:
+        draw(text, renderer)
+        if text.get_text().strip() and text.get_visible():
+            seen[text] = Text.get_window_extent(text, renderer)
+
+    with patch.object(Text, "draw", noted):
+        canvas.draw()
+    width, height = canvas.get_width_height()
+    for text, box in seen.items():
+        inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+        assert inside, f"{text.get_text()!r} is cut off"
+    for one, other in itertools.combinations(seen, 2):
+        apart = not seen[one].shrunk(0.9, 0.9).overlaps(seen[other].shrunk(0.9, 0.9))
+        assert apart, (one.get_text(), other.get_text())
+
+
+# --- recall by kind
+
+
+def test_recall_by_kind_says_who_leads_where_and_where_that_can_be_read(ladder):
+    figure = plots.recall_by_kind(ladder)
+    title = figure.axes[0].get_title(loc="left")
+    overall = ladder["grep"].metrics["recall@8"]["value"]
+    assert f"grep is highest over all questions ({overall:.2f})" in title
+    assert "dense on prose-en" in title
+    assert "the lead is clear of every other row's interval on: all, symbol" in title
+    drawn(figure)
+
+
+def test_recall_by_kind_draws_every_estimate_with_its_interval(ladder):
+    axes = plots.recall_by_kind(ladder).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["all (n=28)", "prose-en (n=8)", "symbol (n=20)"]
+    assert "recall@8" in axes.get_xlabel() and "95% interval" in axes.get_xlabel()
+    dense = next(c for c in axes.containers if c.get_label() == "dense")
+    estimates = [ladder["dense"].metrics, *(ladder["dense"].by_kind[k] for k in ("prose-en", "symbol"))]
+    assert list(dense[0].get_xdata()) == [e["recall@8"]["value"] for e in estimates]
+    bars = [segment[:, 0] for segment in dense[2][0].get_segments()]
+    assert np.allclose(bars, [(e["recall@8"]["low"], e["recall@8"]["high"]) for e in estimates])
+
+
+def test_recall_by_kind_says_when_no_lead_can_be_read():
+    same = row([1, 0, 1, 0], [1, 0])
+    other = row([1, 1, 1, 0], [1, 0])
+    title = plots.recall_by_kind({"a": same, "b": other}).axes[0].get_title(loc="left")
+    assert "the lead is clear of every other row's interval on: nowhere" in title
+
+
+def test_recall_by_kind_of_one_row_makes_no_comparison(ladder):
+    figure = plots.recall_by_kind({"dense": ladder["dense"]}, "mrr")
+    assert "clear" not in figure.axes[0].get_title(loc="left")
+    assert "mrr" in figure.axes[0].get_xlabel()
+    drawn(figure)
+
+
+@pytest.mark.parametrize("count", [1, 4, 7])
+def test_recall_by_kind_keeps_its_texts_apart(ladder, count):
+    drawn(plots.recall_by_kind({f"a row named {i}": ladder["dense"] for i in range(count)}))
+
+
+def test_a_failed_report_is_not_drawn(ladder):
+    broken = report([case("p0", "prose-en", 1.0, error="TimeoutError: no answer")], status="FAILED")
+    for draw in (lambda: plots.recall_by_kind(ladder | {"broken": broken}), lambda: plots.top_scores(broken)):
+        with pytest.raises(RunError, match="FAILED on 1 of 1 questions"):
+            draw()
+    with pytest.raises(RunError, match="no report"):
+        plots.recall_by_kind({})
+    with pytest.raises(RunError, match="no row has any recall@9"):
+        plots.recall_by_kind(ladder, "recall@9")
+
+
+# --- cosines
+
+
+def test_top_scores_names_the_best_cut_and_its_cost_both_ways():
+    positive, far, near = [0.45, 0.55, 0.6, 0.65, 0.7], [0.2, 0.3], [0.5, 0.58]
+    figure = plots.top_scores(scored(positive, {"negative-far": far, "negative-near": near}))
+    cut = plots.best_threshold(positive, far + near)
+    assert (cut.refused, cut.admitted) == (2, 0)
+    upper, lower = figure.axes
+    assert f"{cut.value:.2f}, refuses\n2 of 5 questions that have an answer and lets through 0 of 4" in upper.get_title(
+        loc="left"
+    )
+    labels = [label.get_text() for label in lower.get_yticklabels()]
+    assert labels == ["with an answer", "negative-far", "negative-near"]
+    assert [sorted(line.get_xdata()) for line in lower.lines[:3]] == [positive, far, near]
+    assert lower.get_xlabel() == "cosine of the best hit (dense)"
+    assert all(cut.value in line.get_xdata() for line in (upper.lines[-1], lower.lines[-1]))
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["with an answer (n=5)", "without one (n=4)"]
+    drawn(figure)
+
+
+def test_the_densities_integrate_to_one():
+    figure = plots.top_scores(scored([0.4, 0.5, 0.6, 0.7], {"negative-far": [0.3, 0.45]}))
+    for container in figure.axes[0].containers:
+        assert sum(bar.get_width() * bar.get_height() for bar in container) == pytest.approx(1.0)
+
+
+def test_top_scores_says_when_a_threshold_does_separate():
+    title = plots.top_scores(scored([0.6, 0.7], {"negative-far": [0.1, 0.2]})).axes[0].get_title(loc="left")
+    assert title == "One threshold separates these two: 0.40"
+
+
+def test_top_scores_needs_both_sides_and_the_channel():
+    with pytest.raises(RunError, match="not on both sides"):
+        plots.top_scores(scored([0.6, 0.7], {}))
+    with pytest.raises(RunError, match="bm25"):
+        plots.top_scores(scored([0.6, 0.7], {"negative-far": [0.1]}), channel="bm25")
+
+
+def test_best_threshold_is_the_best_of_all():
+    generator = np.random.default_rng(1)
+    positive, negative = generator.normal(0.6, 0.1, 40).tolist(), generator.normal(0.45, 0.1, 15).tolist()
+    cut = plots.best_threshold(positive, negative)
+    gains = [np.mean(np.array(negative) < at) - np.mean(np.array(positive) < at) for at in np.linspace(0, 1, 5001)]
+    assert cut.abstain_rate - cut.false_weak_rate == pytest.approx(max(gains))
+    assert cut.refused == sum(p < cut.value for p in positive)
+    assert cut.admitted == sum(n >= cut.value for n in negative)
+    assert plots.best_threshold([0.5], [0.5]) == plots.Threshold(0.5, 0, 1, 1, 1)
+
+
+# --- slots
+
+
+def test_slots_by_category_counts_places_and_answers():
+    cases = [
+        case("p0", "prose-en", 1.0, hits=hits(["docs/a.rst", "a.py", "docs/a.rst", "t/test_a.py"])),
+        case("p1", "prose-en", 0.0, hits=hits(["a.py"] * 4), expect=["a.py::f", "docs/a.rst"]),
+        case("s0", "symbol", 1.0, hits=hits(["setup.cfg"])),
+    ]
+    figure = plots.slots_by_category(report(cases), PATHS, k=4)
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Code", "Tests", "Documents"]
+    shares = {c.get_label(): [bar.get_height() for bar in c] for c in axes.containers}
+    assert shares == {
+        "of the answers": [75, 0, 25],
+        "of rank 1": [50, 0, 50],
+        "of the top 4": [62.5, 12.5, 25],
+    }
+    assert axes.get_title(loc="left").startswith("Tests take 12% of the top 4 places and hold 0% of the answers")
+    assert "2 questions of kind prose-en" in axes.get_title(loc="left")
+    assert axes.get_ylabel() == "share, %"
+    drawn(figure)
+
+
+def test_slots_by_category_says_what_is_missing():
+    cases = [case("p0", "prose-en", 1.0, hits=hits(["elsewhere.py"]))]
+    with pytest.raises(RunError, match=r"'elsewhere.py' has no category"):
+        plots.slots_by_category(report(cases), PATHS)
+    with pytest.raises(RunError, match="no question of kind 'doc'"):
+        plots.slots_by_category(report(cases), PATHS, kind="doc")
+
+
+# --- width of an interval
+
+
+def test_interval_width_reads_off_the_marked_sizes():
+    values = [0.0, 1.0, 0.5, 0.25, 0.0, 1.0, 1.0, 0.125] * 10
+    figure = plots.interval_width(values, "mrr", difference=0.012)
+    axes = figure.axes[0]
+    notes = [text.get_text() for text in axes.texts]
+    widths = [float(re.search(r"([\d.]+) wide", note)[1]) for note in notes]
+    assert [note.split(":")[0] for note in notes] == ["n = 42", "n = 300"]
+    for n, width in zip((42, 300), widths, strict=True):
+        assert width == pytest.approx(2 * 1.96 * np.std(values, ddof=1) / n**0.5, rel=0.15)
+    title = axes.get_title(loc="left")
+    assert f"{widths[0]:.2f} wide with 42 questions, {widths[1]:.2f} wide with 300" in title
+    assert "times a difference of 0.012" in title
+    assert axes.get_xlabel() == "questions, n" and "mrr" in axes.get_ylabel()
+    drawn(figure)
+
+
+def test_interval_width_of_what_was_measured_is_that_of_the_report():
+    values = [0.0, 1.0, 0.5, 0.25, 1.0] * 6
+    figure = plots.interval_width(values, marks=(30, 60))
+    expected = estimate(values)
+    marked = next(line for line in figure.axes[0].lines if list(line.get_xdata()) == [30, 60])
+    assert marked.get_ydata()[0] == pytest.approx(expected["high"] - expected["low"])
+
+
+# --- windows
+
+
+def test_window_tokens_counts_what_is_cut():
+    tokens = [100, 200, 256, 300, 400]
+    figure = plots.window_tokens(tokens, 256)
+    axes = figure.axes[0]
+    lost = (300 - 256 + 400 - 256) / sum(tokens)
+    assert axes.get_title(loc="left") == (
+        f"The model does not read 40% of the 5 windows to the end;\nof all that they hold, it drops {lost:.0%}"
+    )
+    read, cut = axes.containers
+    assert sum(bar.get_height() for bar in read) == 3 and sum(bar.get_height() for bar in cut) == 2
+    assert axes.get_ylabel() == "windows" and "tokens" in axes.get_xlabel()
+    assert "256 tokens" in axes.texts[0].get_text()
+    drawn(figure)
+
+
+# --- published figures
+
+
+def test_every_published_figure_names_its_source():
+    figures = plots.published()
+    assert len(figures) > 20
+    for figure in figures:
+        assert set(figure) == {"topic", "system", "metric", "value", "n", "source", "note"}
+        assert isinstance(figure["value"], int | float) and (figure["n"] is None or figure["n"] > 0)
+        assert len(figure["source"]) > 5 and not re.search(r"(^|\s)/\w|\.txt\b|seeds", figure["source"])
+
+
+def test_published_by_topic():
+    routing = plots.published("routing")
+    assert [(figure["value"], figure["n"]) for figure in routing] == [(0.012, 42)]
+    assert {figure["topic"] for figure in plots.published("modes", "gates")} == {"modes", "gates"}
+    with pytest.raises(RunError, match=r"nothing is published under 'mode'; the topics are modes, "):
+        plots.published("mode")
+
+
+# --- Matplotlib itself
+
+
+def test_a_figure_shows_itself_in_jupyter(ladder):
+    assert plots.recall_by_kind(ladder)._repr_png_().startswith(b"\x89PNG")
+
+
+def test_drawing_leaves_pyplot_alone():
+    program = (
+        "import sys; import rungs.plots as p; assert 'matplotlib' not in sys.modules; "
+        "p.window_tokens([1, 2, 300], 256)._repr_png_(); assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,45 @@
+"""Settings: a flag beats a variable beats a default."""
+
+from dataclasses import fields
+
+import pytest
+
+from rungs.errors import SettingsError
+from rungs.settings import Settings, env_name
+
+
+def test_a_flag_beats_a_variable_beats_a_default():
+    environ = {"RAG_TOP_K": "5", "RAG_SEARCH_MODE": "bm25"}
+    settings = Settings.from_environment({"top_k": 3, "search_mode": None}, environ)
+    assert (settings.top_k, settings.search_mode, settings.candidates) == (3, "bm25", 40)
+
+
+def test_an_empty_variable_is_not_set():
+    assert Settings.from_environment({}, {"RAG_TOP_K": ""}).top_k == 8
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"RAG_TOP_K": "many"}, "RAG_TOP_K='many' is not a whole number"),
+        ({"RAG_TOP_K": "0"}, "--top-k 0 is too small"),
+        ({"RAG_SEARCH_MODE": "magic"}, "--mode 'magic' is not one of dense, bm25"),
+        ({"RAG_CATEGORY": "code,cod"}, "'cod' is unknown"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_one_line(environ: dict[str, str], says: str):
+    with pytest.raises(SettingsError, match=says) as caught:
+        Settings.from_environment({}, environ)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_the_design_fixes():
+    names = {f.name: (f.metadata["flag"], env_name(f)) for f in fields(Settings)}
+    assert names["embed_model"] == ("embedder", "RAG_EMBED_MODEL")
+    assert names["search_mode"] == ("mode", "RAG_SEARCH_MODE")
+    assert names["top_k"] == ("top-k", "RAG_TOP_K")
+    assert names["candidates"] == ("candidates", "RAG_CANDIDATES")
+
+
+def test_every_setting_says_what_it_means():
+    assert all(f.metadata["help"] for f in fields(Settings))
