@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: ladder test lab setup lint test-server bench notebooks clean
+.PHONY: ladder test lab setup lint readme notebooks bench test-server clean
 
 ladder: setup
 	$(BIN)/rungs ladder
@@ -38,6 +38,10 @@ test-server: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+# The README's table and picture, peers included (those embed the corpus once more).
+readme: setup
+	$(BIN)/rungs ladder --peers --write README.md --picture data/ladder.png
 
 # Run every notebook again and keep the new outputs.
 notebooks: setup

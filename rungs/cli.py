@@ -78,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--peers", action="store_true", help="add LlamaIndex's own defaults; embeds the corpus again")
     sub.add_argument("--again", action="store_true", help="measure also what has not changed since it was measured")
     sub.add_argument("--write", type=Path, metavar="FILE", help="put the table between the ladder markers of FILE")
+    sub.add_argument(
+        "--picture", type=Path, metavar="FILE", help="save the plot of recall by row and kind (.png, .svg)"
+    )
     _add_json(sub)
 
     sub = command("fetch", _fetch, "bring a pinned corpus, check its hash, unpack it")
@@ -102,8 +105,34 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--ledger", type=Path, nargs="?", const=Path(), help="append a row (default: .rungs/ledger.jsonl)")
     sub.add_argument("--label", help="what the row is called (default: the mode)")
     sub.add_argument("--save", type=Path, metavar="FILE", help="also write the report's JSON to FILE")
+    sub.add_argument(
+        "--run",
+        dest="run_file",
+        type=Path,
+        metavar="RUN",
+        help="score this file's results instead: lines of `rungs run`, or a TREC run",
+    )
     sub.add_argument("--pooled", action="store_true", help="count labels under `also` as right")
     sub.add_argument("--no-latency", action="store_true", help="skip the timing pass")
+    _add_json(sub)
+
+    sub = command(
+        "gate", _gate, "measure the settings in force against a saved report; exit 1 when worse", (*_INDEX, *_SEARCH)
+    )
+    sub.add_argument("baseline", type=Path, help="a file from `rungs eval --save`")
+    sub.add_argument("--golden", type=Path, help="the questions it was measured on (default: golden/CORPUS.jsonl)")
+    sub.add_argument(
+        "--margin", type=float, default=0.03, help="half-width of what counts as equivalent (default: 0.03)"
+    )
+    _add_json(sub)
+
+    sub = command("compare", _compare, "compare saved reports, question by question, with verdicts")
+    sub.add_argument(
+        "reports", type=Path, nargs="+", help="two or more files from `rungs eval --save`; the first is the baseline"
+    )
+    sub.add_argument(
+        "--margin", type=float, default=0.03, help="half-width of what counts as equivalent (default: 0.03)"
+    )
     _add_json(sub)
 
     sub = command("copy", _copy, "copy a rung, with what it imports, into another project")
@@ -171,6 +200,10 @@ def _ladder(args: argparse.Namespace) -> int:
     result.seconds = {"fetch": fetched, **result.seconds}
     if args.write:
         ladder.write_between(args.write, ladder.markdown(result))
+    if args.picture and not result.failed:
+        from rungs.plots import recall_by_kind
+
+        recall_by_kind(result.reports).savefig(args.picture)
     if args.json:
         _print_json(result.to_dict())
     else:
@@ -359,22 +392,64 @@ def _read_queries(path: Path) -> list[dict[str, str]]:
 
 
 def _eval(args: argparse.Namespace) -> int:
-    from rungs.measure import append, evaluate, load_golden
+    from rungs.measure import append, evaluate, load_golden, load_run
 
     bench = _bench(args)
     golden = load_golden(args.golden, bench.corpus)
-    funnel = bench.funnel()
-    report = evaluate(funnel, golden, pooled=args.pooled, latency=not args.no_latency, progress=not args.quiet)
+    retriever = load_run(args.run_file, golden) if args.run_file else bench.funnel()
+    timed = not (args.no_latency or args.run_file)  # reading a file back says nothing about how long it took to make
+    report = evaluate(retriever, golden, pooled=args.pooled, latency=timed, progress=not args.quiet)
     if args.save is not None:
         report.save(args.save)
     if args.ledger is not None:
         path = bench.home / "ledger.jsonl" if args.ledger == Path() else args.ledger
-        append(report, path, label=args.label or bench.settings.search_mode)
+        append(report, path, label=args.label or (args.run_file or Path(bench.settings.search_mode)).name)
     if args.json:
         _print_json(report.to_dict())
     else:
         print(_printable(report.summary(), keep="\n"))
     return 0 if report.status == "ok" else 1
+
+
+def _gate(args: argparse.Namespace) -> int:
+    from rungs.measure import Report, compare, evaluate, load_golden
+
+    bench = _bench(args)
+    baseline = Report.load(args.baseline)
+    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    now = evaluate(bench.funnel(), golden, pooled=baseline.pooled, latency=False, progress=not args.quiet)
+    if now.status != "ok":
+        print(_printable(now.summary(), keep="\n"), file=sys.stderr)
+        return 1
+    before = baseline.config.get("chunking"), bench.settings.chunking
+    if before[0] is not None and before[0] != before[1]:
+        raise RunError(
+            f"{args.baseline} was measured with --chunking {before[0]}, not {before[1]}; a gate holds that fixed"
+        )
+    comparison = compare({"baseline": baseline, "now": now}, margin=args.margin)
+    worse = [d.metric for d in comparison.differences if d.verdict == "worse"]
+    if args.json:
+        _print_json({**comparison.to_dict(), "gate": "worse" if worse else "passed"})
+    else:
+        print(_printable(comparison.summary(), keep="\n"))
+        print(f"gate: worse on {', '.join(worse)}" if worse else "gate: passed (nothing is readably worse)")
+    return 1 if worse else 0
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from rungs.measure import Report, compare
+
+    stems = [path.stem for path in args.reports]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in args.reports]
+    if len(set(names)) < len(names):
+        raise RunError("the same report is named twice; give two different ones")
+    reports = {name: Report.load(path) for name, path in zip(names, args.reports, strict=True)}
+    comparison = compare(reports, margin=args.margin)
+    if args.json:
+        _print_json(comparison.to_dict())
+    else:
+        print(_printable(comparison.summary(), keep="\n"))
+    return 0
 
 
 def _copy(args: argparse.Namespace) -> int:

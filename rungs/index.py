@@ -31,6 +31,7 @@ from llama_index.core.schema import TextNode
 from rungs.corpus import Chunk, Corpus, chunk_files
 from rungs.corpus.chunking import CHUNKER_VERSION
 from rungs.errors import CorpusError, StoreError
+from rungs.settings import DEFAULT_EMBED_MODEL as DEFAULT_MODEL
 from rungs.tokenizer import TOKENIZER_VERSION, tokenize
 from rungs.vectorcache import VectorCache, cache_path
 
@@ -395,7 +396,7 @@ class Index:
 
     @classmethod
     def open(
-        cls, home: Path, corpus: Corpus | str, *, chunking: str = "symbols", model: str = "all-MiniLM-L6-v2"
+        cls, home: Path, corpus: Corpus | str, *, chunking: str = "symbols", model: str = DEFAULT_MODEL
     ) -> "Index":
         """Open the newest version and check it against its manifest.
 
@@ -409,7 +410,10 @@ class Index:
         folder = index_folder(home, name, chunking, model)
         newest = _newest(folder)
         if newest is None:
-            raise StoreError(f"no index of {name!r} ({chunking}, {model}) in {home}; run: rungs index {name}")
+            flags = ("" if chunking == "symbols" else f" --chunking {chunking}") + (
+                "" if model == DEFAULT_MODEL else f" --embedder {model}"
+            )
+            raise StoreError(f"no index of {name!r} ({chunking}, {model}) in {home}; run: rungs index {name}{flags}")
         manifest = _read_manifest(newest)
         _check_versions(newest, manifest)
         _check_files(newest, manifest)

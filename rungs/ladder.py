@@ -268,7 +268,7 @@ def markdown(ladder: Ladder) -> str:
     """Both tables as Markdown, with the command that makes them."""
     parts = [_markdown(*table(ladder)), f"Recall@8 by kind of question:\n\n{_markdown(*kind_table(ladder))}"]
     about = "; ".join(f"**{row.name}**: {row.about}" for row in ladder.rows)
-    return "\n\n".join([f"Made by `rungs ladder --write README.md`. {caption(ladder)}.", *parts, f"{about}.", FOOTNOTE])
+    return "\n\n".join([f"Made by `make readme`. {caption(ladder)}.", *parts, f"{about}.", FOOTNOTE])
 
 
 def _markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

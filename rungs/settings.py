@@ -11,7 +11,7 @@ from typing import Any
 
 from rungs.errors import SettingsError
 
-__all__ = ["Settings"]
+__all__ = ["DEFAULT_EMBED_MODEL", "Settings"]
 
 DEFAULT_EMBED_MODEL = "all-MiniLM-L6-v2"
 

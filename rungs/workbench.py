@@ -82,9 +82,10 @@ class Workbench:
         s = settings or self.settings
         key = (s.chunking, s.embed_model)
         if key not in self._indexes:
+            embedder = self.embedder(s)  # first: a model that is not there is better said as that than as "no index"
             index = Index.open(self.home, self.corpus, chunking=s.chunking, model=s.embed_model)
             index.check_corpus(self.corpus)
-            index.check_model(self.embedder(s))
+            index.check_model(embedder)
             index.check_server(s.milvus_uri)
             self._indexes[key] = index
         return self._indexes[key]

@@ -93,6 +93,39 @@ def test_eval_prints_a_report(shop, golden, capsys, tmp_path):
     assert [json.loads(line)["label"] for line in ledger.read_text().splitlines()] == ["dense"]
 
 
+def test_compare_says_which_questions_moved(shop, golden, capsys, tmp_path):
+    for mode in ("dense", "bm25"):
+        argv = ["eval", "--corpus", "shop", str(golden), "--quiet", "--no-latency", "--mode", mode]
+        assert run(capsys, *argv, "--save", str(tmp_path / f"{mode}.json"))[0] == 0
+    files = [str(tmp_path / "dense.json"), str(tmp_path / "bm25.json")]
+    code, out, _ = run(capsys, "compare", *files)
+    assert code == 0
+    assert "not readable at n=2" in out
+    data = json.loads(run(capsys, "compare", "--json", *files)[1])
+    assert data["baseline"] == "dense"
+    assert data["settings"]["bm25"]["search_mode"] == ["dense", "bm25"]
+    assert run(capsys, "compare", files[0], files[0])[0] == 2
+    assert run(capsys, "compare", files[0], str(golden))[0] == 2
+
+
+def test_gate_passes_the_same_and_stops_a_worse_one(shop, golden, capsys, tmp_path):
+    rows = [{**GOLDEN[1], "id": f"q{i}", "q": f"send_receipt {'x' * i}"} for i in range(9)]
+    rest = {"mode": "any", "difficulty": "easy", "why": "read it", "also": []}
+    golden.write_text("".join(json.dumps({**row, **rest}) + "\n" for row in rows))
+    base = str(tmp_path / "base.json")
+    common = ["--corpus", "shop", "--quiet"]
+    assert run(capsys, "eval", *common, str(golden), "--mode", "bm25", "--no-latency", "--save", base)[0] == 0
+    gate = ["gate", *common, base, "--golden", str(golden), "--mode", "bm25"]
+    assert run(capsys, *gate)[0] == 0
+    code, out, _ = run(capsys, *gate, "--category", "doc")  # nothing is left to find
+    assert code == 1
+    assert "gate: worse on" in out
+    golden.write_text(golden.read_text().replace("read it", "read again"))
+    code, _, err = run(capsys, *gate)
+    assert code == 2
+    assert "different versions of the golden" in err
+
+
 def test_run_answers_every_query(shop, tmp_path, capsys):
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": "a", "q": "shopping cart"}\n\n{"id": "b", "q": "invoice"}\n')
@@ -168,7 +201,7 @@ def test_help_is_quick_and_imports_nothing_heavy():
     code += "print([m for m in ('torch', 'llama_index', 'pymilvus', 'pandas') if m in sys.modules], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == "[]"
-    for command in ("ladder", "fetch", "index", "search", "run", "eval", "copy", "lab"):
+    for command in ("ladder", "fetch", "index", "search", "run", "eval", "gate", "compare", "copy", "lab"):
         assert f"\n    {command} " in done.stdout
 
 

@@ -49,7 +49,7 @@ def exercise_2(bench: Workbench, golden: Golden) -> float:
     return sign_flip(values(reports["bm25"], "mrr") - values(reports["dense"], "mrr"))
 
 
-def exercise_3(bench: Workbench, golden: Golden) -> tuple[str, str]:
+def exercise_3(bench: Workbench, golden: Golden) -> tuple[str, str]:  # noqa: ARG001 - all exercises take both
     """A golden line that loads, and what is said about one that is misspelled."""
     line = {
         "id": "mine",

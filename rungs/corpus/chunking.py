@@ -138,6 +138,10 @@ class _Source:
     def has_text(self, first: int, last: int) -> bool:
         return any(line.strip() for line in self.lines[first - 1 : last])
 
+    def has_code(self, first: int, last: int) -> bool:
+        """Tell whether lines of Python hold more than comments."""
+        return any(line.strip() and not line.lstrip().startswith("#") for line in self.lines[first - 1 : last])
+
     def trimmed(self, first: int, last: int) -> tuple[int, int]:
         """Leave out blank lines at both ends of a run that is not all blank."""
         while first < last and not self.lines[first - 1].strip():
@@ -306,7 +310,8 @@ def _scope(
     blocks = _blocks(symbols, first)
     for position, (start, end, symbol) in enumerate(blocks):
         yield from _runs(source, budget, line, start - 1, owner, signature)
-        line = _end_with_trail(source, end, blocks[position + 1][0] - 1 if position + 1 < len(blocks) else last)
+        limit = blocks[position + 1][0] - 1 if position + 1 < len(blocks) else last
+        line = _end_with_trail(source, symbol.start_line, end, limit)
         yield from _definition(source, budget, start, end, line, symbol)
         line += 1
     yield from _runs(source, budget, line, last, owner, signature)
@@ -328,18 +333,31 @@ def _blocks(symbols: Iterable[Symbol], first: int) -> list[tuple[int, int, Symbo
     return blocks
 
 
-def _end_with_trail(source: _Source, end: int, limit: int) -> int:
+def _end_with_trail(source: _Source, start: int, end: int, limit: int) -> int:
     """Take in the closing brackets or last comments below a definition, which mean nothing alone."""
-    last = source.trimmed(end, limit)[1] if limit > end else end
-    below = source.lines[end:last]
-    closing = all(_CLOSING.fullmatch(line) for line in below)
-    comments = len(below) <= _SMALL_RUN and all(not line.strip() or line.lstrip().startswith("#") for line in below)
-    return last if closing or (comments and source.file.language == "python") else end
+    python = source.file.language == "python"
+    indent = _indent(source.lines[start - 1])
+    last = end
+    for number in range(end + 1, min(limit, end + _SMALL_RUN) + 1):
+        line = source.lines[number - 1]
+        if not line.strip():
+            continue
+        if python:
+            comment = line.lstrip().startswith("#")
+            belongs = comment and (_indent(line) > indent or not source.has_code(number, limit))
+        else:
+            belongs = bool(_CLOSING.fullmatch(line))
+        if not belongs:
+            break
+        last = number
+    return last
 
 
-def _definition(
-    source: _Source, budget: _Budget, first: int, end: int, last: int, symbol: Symbol
-) -> Iterator[_Piece]:
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _definition(source: _Source, budget: _Budget, first: int, end: int, last: int, symbol: Symbol) -> Iterator[_Piece]:
     """Yield the pieces of one definition that embeds ``first`` to ``last`` and ends at ``end``."""
     start = first if source.outline.lead_shown else symbol.start_line
     name = _name(source, symbol.name, budget)

@@ -48,8 +48,7 @@ _BUILDS = _words(
     " build.gradle.kts build.sbt conf.py"
 )
 _LOCKS = _words(
-    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lockb go.sum gradle.lockfile"
-    " packages.lock.json"
+    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lockb go.sum gradle.lockfile packages.lock.json"
 )
 _SECRETS = frozenset({".pem", ".key", ".crt", ".cer", ".p12", ".pfx", ".jks", ".asc", ".gpg"})
 _BINARY = _words(

@@ -1,5 +1,6 @@
 """Golden files, metrics, uncertainty: the instruments (rung 0)."""
 
+from rungs.measure.compare import Comparison, compare
 from rungs.measure.evaluate import evaluate, evaluate_all
 from rungs.measure.golden import Golden, Label, Question, load_golden
 from rungs.measure.intervals import estimate
@@ -7,9 +8,11 @@ from rungs.measure.ledger import append, heldout_looks, read
 from rungs.measure.locate import Location, Locator, locate
 from rungs.measure.metrics import METRICS, Judgement, judge, score
 from rungs.measure.report import Report
+from rungs.measure.runs import load_run
 
 __all__ = [
     "METRICS",
+    "Comparison",
     "Golden",
     "Judgement",
     "Label",
@@ -18,12 +21,14 @@ __all__ = [
     "Question",
     "Report",
     "append",
+    "compare",
     "estimate",
     "evaluate",
     "evaluate_all",
     "heldout_looks",
     "judge",
     "load_golden",
+    "load_run",
     "locate",
     "read",
     "score",

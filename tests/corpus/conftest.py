@@ -32,4 +32,3 @@ def count_tokens() -> CountTokens:
         return [len(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts)]
 
     return count
-

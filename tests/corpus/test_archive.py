@@ -14,7 +14,9 @@ from rungs.errors import CorpusError
 PIN = Archive("demo", "1.0", sha256="")
 
 
-def entry(name: str, data: bytes = b"x", kind: bytes = tarfile.REGTYPE, link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+def entry(
+    name: str, data: bytes = b"x", kind: bytes = tarfile.REGTYPE, link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, link
     info.size = len(data) if kind == tarfile.REGTYPE else 0

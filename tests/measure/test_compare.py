@@ -1,0 +1,205 @@
+"""Comparisons: verdicts that are right, and said no more often than they may be wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rungs.errors import RunError
+from rungs.measure.compare import COMPARED, _holm, compare, permutation_p, power, smallest_readable
+from rungs.measure.metrics import METRICS
+from rungs.measure.report import Report
+
+
+def report(
+    values, *, ranks=None, golden="g" * 64, corpus="c" * 64, hits=None, config=None, metric="recall@8"
+) -> Report:
+    """A report whose questions scored ``values`` on one metric; a None is a negative."""
+    cases = []
+    for i, value in enumerate(values):
+        figures = dict.fromkeys(METRICS)
+        if value is not None:
+            figures[metric] = float(value)
+        cases.append(
+            {
+                "id": f"q{i}",
+                "q": f"question {i}",
+                "kind": "prose-en",
+                "expect": ["a.py"],
+                "metrics": figures,
+                "error": None,
+                "first_rank": ranks[i] if ranks else (1 if value else None),
+                "hits": [{"id": h} for h in (hits[i] if hits else [f"h{i}{value}"])],
+            }
+        )
+    return Report(
+        config=config or {},
+        corpus={"name": "c", "sha256": corpus},
+        golden={"name": "g", "sha256": golden},
+        model=None,
+        n=len(cases),
+        metrics={},
+        by_kind={},
+        calibration={},
+        latency={},
+        cases=cases,
+        status="ok",
+        depth=40,
+    )
+
+
+def verdict(before, after, **kwargs) -> str:
+    return compare({"a": report(before), "b": report(after)}, metrics=["recall@8"], **kwargs).verdict("recall@8")
+
+
+def test_the_four_verdicts():
+    rng = np.random.default_rng(0)
+    base = (rng.random(300) < 0.5).astype(float)
+    assert verdict(base, np.where(np.arange(300) < 80, 1, base)) == "better"
+    assert verdict(base, np.where(np.arange(300) < 80, 0, base)) == "worse"
+    assert verdict(base, base) == "equivalent"
+    flipped = base.copy()
+    flipped[:6] = 1 - flipped[:6]
+    assert verdict(base[:30], flipped[:30]) == "not readable at n=30"
+
+
+def test_one_question_of_42_is_not_a_difference():
+    """The seeds' routing row: one symbol question from rank 2 to rank 1, reported as +0.012 MRR."""
+    before = report([0.5] + [1.0] * 41, metric="mrr")
+    after = report([1.0] * 42, metric="mrr")
+    d = compare({"dense": before, "auto": after}, metrics=["mrr"]).differences[0]
+    assert d.value == pytest.approx(0.012, abs=0.0005)
+    assert d.p == 1.0
+    assert d.verdict == "equivalent" or d.verdict.startswith("not readable")
+
+
+def test_nothing_moved_on_few_questions_is_not_called_equivalent():
+    assert verdict([1, 0, 1], [1, 0, 1]) == "not readable at n=3"
+
+
+def test_lower_is_better_for_false_alarms():
+    n = 200
+    before, after = report([1.0] * n, metric="false_weak_rate"), report([0.0] * n, metric="false_weak_rate")
+    assert compare({"a": before, "b": after}, metrics=["false_weak_rate"]).verdict("false_weak_rate") == "better"
+
+
+def test_a_metric_without_questions_is_no_data_not_zero():
+    d = compare({"a": report([None] * 5), "b": report([None] * 5)}, metrics=["recall@8"]).differences[0]
+    assert (d.verdict, d.value, d.n) == ("no data", None, 0)
+
+
+def test_questions_better_and_worse_come_with_their_ranks():
+    before = report([1, 1, 0, 1], ranks=[1, 3, None, 8])
+    after = report([1, 1, 1, 0], ranks=[1, 5, 2, None])
+    changes = {c.id: (c.before, c.after, c.better) for c in compare({"a": before, "b": after}).changes}
+    assert changes == {"q1": (3, 5, False), "q2": (None, 2, True), "q3": (8, None, False)}
+
+
+def test_a_change_that_did_nothing_is_reported_as_inert():
+    same = {"a": report([1, 0]), "b": report([1, 0])}
+    assert compare(same).inert == ("b",)
+    assert "changed nothing at all" in compare(same).summary()
+    moved = {"a": report([1, 0]), "b": report([1, 0], hits=[["x"], ["y"]])}
+    assert compare(moved).inert == ()
+
+
+def test_settings_that_differ_are_named():
+    a, b = report([1], config={"mode": "dense", "k": 8}), report([1], config={"mode": "bm25", "k": 8})
+    assert compare({"a": a, "b": b}).settings == {"b": {"mode": ("dense", "bm25")}}
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (report([1, 0], golden="x" * 64), "different versions of the golden"),
+        (report([1, 0], corpus="x" * 64), "different versions of the corpus"),
+        (report([1, 0, 1]), "different questions"),
+        (replace(report([1, 0]), pooled=True), "pooled labels"),
+        (replace(report([1, 0]), status="FAILED"), "FAILED"),
+    ],
+)
+def test_what_is_not_the_same_measurement_is_refused(other, says):
+    for pair in ({"a": report([1, 0]), "b": other}, {"a": other, "b": report([1, 0])}):
+        with pytest.raises(RunError, match=says):
+            compare(pair)
+
+
+def test_a_difference_below_what_the_control_arm_did_does_not_count():
+    before, after = [0.0] * 60 + [1.0] * 60, [1.0] * 20 + [0.0] * 40 + [1.0] * 60
+    assert verdict(before, after) == "better"
+    shaken = (report([0.0] * 100 + [1.0] * 20), report([1.0] * 30 + [0.0] * 70 + [1.0] * 20))
+    assert verdict(before, after, control=shaken) == "not readable at n=120"
+
+
+def test_holm_by_hand():
+    assert _holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert _holm([0.5, None, 0.01]) == [0.5, None, 0.02]
+
+
+def test_several_systems_are_corrected_together():
+    rng = np.random.default_rng(3)
+    base = (rng.random(60) < 0.5).astype(float)
+    after = np.where(np.arange(60) < 14, 1, base)
+    alone = compare({"a": report(base), "b": report(after)}, metrics=["recall@8"]).differences[0]
+    crowd = {f"c{i}": report(base) for i in range(20)}
+    among = compare({"a": report(base), "b": report(after)} | crowd, metrics=["recall@8"]).differences[0]
+    assert among.p == pytest.approx(min(1, alone.p * 21))
+
+
+def test_the_permutation_test_is_exact_for_few():
+    assert permutation_p(np.array([1.0] * 6 + [0.0] * 20)) == pytest.approx(2 / 2**6)
+    assert permutation_p(np.array([0.0, 0.0])) == 1.0
+
+
+def test_no_false_alarms_beyond_five_in_a_hundred():
+    """200 comparisons of a system with a re-sampled copy of itself: same chances per question, fresh draws."""
+    rng = np.random.default_rng(11)
+    chances = rng.beta(0.5, 0.5, size=108)
+    verdicts = [verdict(rng.random(108) < chances, rng.random(108) < chances) for _ in range(200)]
+    assert sum(v in ("better", "worse") for v in verdicts) <= 10
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.10, 0.20])
+def test_planted_effects_are_found_as_often_as_promised(effect: float):
+    rng = np.random.default_rng(13)
+    n, found, sds = 150, 0, []
+    for _ in range(100):
+        before = (rng.random(n) < 0.45).astype(float)
+        # enough misses become hits to make up the effect, and some noise flips both ways
+        after = np.where((before == 0) & (rng.random(n) < effect / 0.55), 1.0, before)
+        flips = rng.random(n) < 0.04
+        after = np.where(flips, (rng.random(n) < 0.5).astype(float), after)
+        sds.append(float((after - before).std(ddof=1)))
+        found += verdict(before, after) == "better"
+    promised = power(effect, float(np.mean(sds)), n)
+    assert found / 100 == pytest.approx(promised, abs=0.13)  # three standard errors of 100 draws
+
+
+def test_the_smallest_readable_difference_has_eighty_percent_power():
+    d = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], size=200, p=[0.1, 0.7, 0.2])
+    assert power(smallest_readable(d), d.std(ddof=1), 200) == pytest.approx(0.8, abs=0.01)
+    assert smallest_readable(np.zeros(50)) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: compare({"a": report([1])}), "two reports"),
+        (lambda: compare({"a": report([1]), "b": report([1])}, baseline="c"), "no report 'c'"),
+        (lambda: compare({"a": report([1]), "b": report([1])}, metrics=["tokens_to_answer"]), "cannot be compared"),
+        (lambda: compare({"a": report([1]), "b": report([1]), "c": report([1])}).verdict("mrr"), "2 systems"),
+    ],
+)
+def test_misuse_is_one_line(call, says):
+    with pytest.raises(RunError, match=says) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_json_and_html_are_safe():
+    import json
+
+    c = compare({"a": report([1, 0]), "<b>": report([0, 1])})
+    json.dumps(c.to_dict(), allow_nan=False)
+    assert "<b>" not in c._repr_html_().replace("<b></b>", "")
+    assert len(c.to_frame()) == len(COMPARED)

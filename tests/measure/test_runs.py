@@ -1,0 +1,89 @@
+"""Run files: somebody else's results, measured as if they were a retriever's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rungs.corpus import load_corpus
+from rungs.errors import RunError
+from rungs.measure import evaluate, load_golden, load_run
+
+
+@pytest.fixture
+def golden(small_corpus: Path, tmp_path: Path):
+    rest = {"mode": "any", "difficulty": "easy", "why": "read it", "also": []}
+    rows = [
+        {"id": "a", "q": "how long between attempts", "expect": ["app/retry.py::retry_policy"], "kind": "prose-en"},
+        {"id": "b", "q": "giving connections back", "expect": ["app/pool.py::Pool.release"], "kind": "prose-en"},
+        {"id": "c", "q": "llamas", "expect": [], "kind": "negative-far"},
+    ]
+    path = tmp_path / "golden.jsonl"
+    path.write_text("".join(json.dumps({**row, **rest}) + "\n" for row in rows))
+    return load_golden(path, load_corpus(small_corpus, tmp_path / "home"))
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "run"
+    path.write_text(text)
+    return path
+
+
+JSON_RUN = """{"id": "a", "hits": [{"path": "app/pool.py"}, {"path": "app/retry.py", "start_line": 1, "end_line": 3}]}
+{"id": "b", "hits": [{"path": "app/pool.py", "start_line": 9, "end_line": 10, "score": 3}]}
+{"id": "c", "hits": []}
+"""
+TREC_RUN = """a Q0 app/retry.py:1-3 2 1.0 mine
+a Q0 app/pool.py 1 2.0 mine
+b Q0 app/pool.py:9-10 1 3.0 mine
+c Q0 docs/guide.rst 1 0.1 mine
+"""
+
+
+@pytest.mark.parametrize("text", [JSON_RUN, TREC_RUN])
+def test_both_formats_give_the_hand_computed_figures(golden, tmp_path, text):
+    report = evaluate(load_run(write(tmp_path, text), golden), golden, latency=False, progress=False)
+    assert report.status == "ok"
+    assert [case["first_rank"] for case in report.cases] == [2, 1, None]
+    assert report.metrics["mrr"]["value"] == pytest.approx((1 / 2 + 1) / 2)
+
+
+def test_a_question_without_a_line_makes_the_run_failed(golden, tmp_path):
+    run = load_run(write(tmp_path, JSON_RUN.splitlines()[0] + "\n"), golden)
+    report = evaluate(run, golden, latency=False, progress=False)
+    assert report.status == "FAILED"
+    assert set(report.failures) == {"b", "c"}
+    assert report.metrics["mrr"]["value"] is None
+
+
+def test_what_rungs_run_writes_can_be_read(golden, tmp_path):
+    hit = {"rank": 1, "path": "app/retry.py", "symbol": "retry_policy", "start_line": 1, "end_line": 3, "category": "code",
+           "score": 0.5, "scores": {"dense": 0.5}, "text": "…"}  # fmt: skip
+    rows = [{"id": i, "hits": [hit], "ms": 1.0, "weak_match": False, "dropped": 0} for i in "abc"]
+    run = load_run(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)), golden)
+    assert evaluate(run, golden, latency=False, progress=False).cases[0]["first_rank"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no results"),
+        ('{"id": "a"}', ':1: needs "id" and a list under "hits"'),
+        ('{"id": "a", "hits": []}\n{broken', ":2: not JSON"),
+        ('{"id": "a", "hits": []}\n{"id": "a", "hits": []}', ":2: question 'a' stands twice"),
+        ('{"id": "zz", "hits": []}', "'zz' is no question"),
+        ('{"id": "a", "hits": [{"path": "gone.py"}]}', "hit 1 names 'gone.py'"),
+        ('{"id": "a", "hits": [{"path": "app/pool.py", "start_line": 3, "end_line": 99}]}', "names lines 3-99"),
+        ('{"id": "a", "hits": [{"path": "app/pool.py", "start_line": "x", "end_line": 9}]}', "no whole numbers"),
+        ('{"id": "a", "hits": [{"path": "app/pool.py", "score": "high"}]}', "which is no number"),
+        ('{"id": "a", "hits": ["app/pool.py"]}', 'no text under "path"'),
+        ("a Q0 app/pool.py 1", "six fields"),
+        ("a Q0 app/pool.py one 2.0 tag", "must be numbers"),
+        ("a Q0 app/pool.py 1 nan tag", "must be numbers"),
+    ],
+)
+def test_a_bad_line_is_named(golden, tmp_path, text, says):
+    with pytest.raises(RunError) as caught:
+        load_run(write(tmp_path, text), golden)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
