@@ -361,6 +361,8 @@ def _store(uri: str, name: str, dim: int, *, lexical: bool, overwrite: bool = Fa
         batch_size=INSERT_BLOCK,
         # Only what a hit shows comes back: not the vector, not the tokens.
         output_fields=["_node_content", "_node_type"],
+        # The local process refuses pymilvus' pings ("too_many_pings") and drops the connection; it needs none.
+        grpc_options={"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": 0},
         **sparse,
     )
 
