@@ -490,7 +490,9 @@ def _printable(text: str, keep: str = "") -> str:
 def _console() -> Any:
     from rich.console import Console
 
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    # A file or a pipe has no width; a terminal keeps its own, and tables fold to it.
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def _print_table(console: Any, header: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
@@ -499,10 +501,10 @@ def _print_table(console: Any, header: Sequence[str], cells: Sequence[Sequence[s
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in header:
-        grid.add_column(name, justify="left", no_wrap=True)
+        grid.add_column(name, overflow="fold")
     for row in cells:
         grid.add_row(*(_printable(cell) for cell in row))
-    console.print(grid)
+    console.print(grid, soft_wrap=False)
 
 
 def _progress(items: Sequence[Any], quiet: bool) -> Iterable[Any]:

@@ -86,6 +86,7 @@ BAD = {
     "label in both": (line("b", also=[RETRY]), f"label '{RETRY}' is given twice"),
     "foreign path": (line("b", ("pkg/task.py::x",)), "no file 'pkg/task.py'; did you mean 'pkg/tasks.py'"),
     "path without its folder": (line("b", ("guide.md",)), "no file 'guide.md'; did you mean 'docs/guide.md'"),
+    "path that ends like two": (line("b", ("tasks.py",)), "did you mean 'pkg/sub/tasks.py' or 'pkg/tasks.py'"),
     "path with a folder too many": (line("b", ("repo/docs/guide.md",)), "did you mean 'docs/guide.md'"),
     "path like nothing here": (line("b", ("qqqq",)), "no file 'qqqq'; check the path"),
     "also with a foreign path": (line("b", also=["nope.py"]), "label 'nope.py'"),

@@ -1,7 +1,9 @@
 """Rows are added, never rewritten, by any number of processes, and a crash costs one row."""
 
+import fcntl
 import json
 import multiprocessing
+import threading
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,20 @@ def test_a_failed_run_is_recorded_as_failed(make_golden, tmp_path):
 def test_a_ledger_that_cannot_be_written_is_named(report, tmp_path):
     with pytest.raises(RunError, match="cannot be written"):
         append(report, tmp_path, label="a folder")
+
+
+def test_an_append_waits_for_the_one_that_holds_the_file(report, tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    append(report, path, label="one")
+    before = path.read_bytes()
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        job = threading.Thread(target=append, args=(report, path), kwargs={"label": "two"}, daemon=True)
+        job.start()
+        job.join(0.5)
+        assert job.is_alive() and path.read_bytes() == before
+    job.join(30)
+    assert [row["label"] for row in read(path)] == ["one", "two"]
 
 
 def write_many(path: Path, data: dict, worker: int, rows: int, start) -> None:

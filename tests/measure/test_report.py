@@ -1,5 +1,6 @@
 """A report survives its JSON, which is strict, and what it shows is escaped."""
 
+import dataclasses
 import json
 import math
 
@@ -55,7 +56,6 @@ def test_a_failed_report_survives_too(make_golden):
 
 
 def test_odd_values_from_a_config_become_plain(report):
-    import dataclasses
     from pathlib import Path
 
     import numpy as np
@@ -97,6 +97,11 @@ def test_the_table_escapes_what_comes_from_outside(make_golden):
     golden = make_golden(line("<b>a</b>"))
     html = evaluate(Scripted({"where is <b>a</b>?": ValueError(nasty)}), golden, progress=False)._repr_html_()
     assert "<script>" not in html and "<b>" not in html and "&lt;script&gt;" in html
+
+
+def test_the_caption_escapes_names_of_files(report):
+    html = dataclasses.replace(report, golden={"name": "<i>g</i>", "sha256": "0"})._repr_html_()
+    assert "<i>" not in html and "&lt;i&gt;g" in html
 
 
 def test_the_table_of_a_sound_report_has_a_row_per_metric(report):
