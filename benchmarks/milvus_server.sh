@@ -11,15 +11,20 @@ data=$(mktemp -d)
 "$venv/bin/python" - "$data" <<'PY' &
 import signal, sys
 from milvus import default_server
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 default_server.set_base_dir(sys.argv[1])
-default_server.start()
-print(f"server on port {default_server.listen_port}", flush=True)
-open(sys.argv[1] + "/port", "w").write(str(default_server.listen_port))
-signal.sigwait({signal.SIGTERM, signal.SIGINT})
-default_server.stop()
+try:
+    default_server.start()
+    print(f"server on port {default_server.listen_port}", flush=True)
+    with open(sys.argv[1] + "/port", "w") as file:
+        file.write(str(default_server.listen_port))
+    signal.pause()
+finally:
+    default_server.stop()
 PY
 server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$data"' EXIT
+trap 'status=$?; kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$data"; exit $status' EXIT
 for _ in $(seq 120); do
   [ -s "$data/port" ] && break
   kill -0 $server 2>/dev/null || { echo "the Milvus server did not start"; exit 1; }

@@ -10,6 +10,7 @@ marker.
 
 import io
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Threshold",
+    "answered_by_tokens",
     "best_threshold",
     "interval_width",
     "published",
@@ -53,6 +55,7 @@ _ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X")
 _CATEGORY_NAMES = {"code": "Code", "test": "Tests", "doc": "Documents", "config": "Configuration"}
 _WIDTH = 8.0
 _DPI = 100
+_TITLE_CHARACTERS = 84
 
 
 # --- figures
@@ -88,9 +91,54 @@ def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel(f"{metric} (share of questions, with 95% interval)")
-    axes.set_title(_leaders(groups, metric), loc="left", fontsize=10.5)
+    _title(axes, _leaders(groups, metric))
     figure.legend(loc="outside lower center", ncols=min(len(reports), 4), frameon=False, fontsize=9)
     _tidy(axes, grid="x")
+    return figure
+
+
+def answered_by_tokens(reports: Mapping[str, Report], budget: int = 1000) -> "Figure":
+    """How many questions are answered after reading how many tokens, for every row.
+
+    Ranks compare rows only where their hits are equally long; this compares what is read.
+
+    Parameters
+    ----------
+    reports
+        By the name of the row, in the order of the legend.
+    budget
+        Tokens at which the title reads the rows off.
+
+    Raises
+    ------
+    RunError
+        When there is no report, or one is FAILED and has no figures.
+    """
+    _check_ok(reports)
+    read = {name: _tokens_read(report) for name, report in reports.items()}
+    figure = _new_figure(_WIDTH, 3.8)
+    axes = figure.add_subplot()
+    least = min(tokens.min(initial=budget / 10) for tokens in read.values())
+    most = max(tokens[np.isfinite(tokens)].max(initial=budget) for tokens in read.values())
+    for row, (name, tokens) in enumerate(read.items()):
+        found = np.sort(tokens[np.isfinite(tokens)])
+        share = np.arange(1, len(found) + 1) / len(tokens)
+        x, y = np.append(found, most), np.append(share, share[-1:] if len(share) else [0.0])
+        colour, marker = _look(row)
+        every = max(1, len(x) // 8)
+        axes.step(x, y, where="post", color=colour, label=name, marker=marker, markevery=every, markersize=5.5)
+    axes.axvline(budget, color="black", linewidth=1)
+    axes.set_xlim(max(1, least), most * 1.05)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("tokens read, best hit first (log scale)")
+    axes.set_ylabel("share of questions answered")
+    title = ", ".join(f"{name} {(tokens <= budget).mean():.0%}" for name, tokens in read.items())
+    n = max(map(len, read.values()))
+    _title(axes, f"Answered by {budget:,} tokens, of {n} questions: {title}")
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    _tidy(axes, grid="both")
     return figure
 
 
@@ -117,7 +165,7 @@ def top_scores(report: Report, channel: str = "dense") -> "Figure":
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1.1])
     _score_histogram(upper, positive, pooled, cut)
     _score_ticks(lower, {"with an answer": positive, **negative}, cut, f"cosine of the best hit ({channel})")
-    upper.set_title(_cut_title(cut), loc="left", fontsize=10.5)
+    _title(upper, _cut_title(cut))
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 
@@ -162,7 +210,7 @@ def slots_by_category(report: Report, categories: Mapping[str, str], kind: str =
     axes.set_xticks(range(len(shown)), [_CATEGORY_NAMES[c] for c in shown])
     axes.set_ylabel("share, %")
     axes.margins(y=0.14)
-    axes.set_title(_slots_title(shares, shown, k, kind, len(cases)), loc="left", fontsize=10.5)
+    _title(axes, _slots_title(shares, shown, k, kind, len(cases)))
     axes.legend(frameon=False, fontsize=9)
     _tidy(axes, grid="y")
     return figure
@@ -219,7 +267,7 @@ def interval_width(
     if difference is not None:
         times = drawn[min(marks)] / difference
         title += f"\nwith {min(marks)}, that is {times:.0f} times a difference of {difference:.3f}"
-    axes.set_title(title, loc="left", fontsize=10.5)
+    _title(axes, title)
     axes.legend(frameon=False, fontsize=9)
     _tidy(axes, grid="both")
     return figure
@@ -257,11 +305,10 @@ def window_tokens(tokens: Sequence[int], limit: int) -> "Figure":
     axes.set_ylabel("windows")
     axes.set_xlim(0, edges[-1])
     axes.margins(y=0.3)
-    axes.set_title(
+    _title(
+        axes,
         f"The model does not read {longer:.0%} of the {len(tokens):,} windows to the end;\n"
         f"of all that they hold, it drops {lost:.0%}",
-        loc="left",
-        fontsize=10.5,
     )
     axes.legend(frameon=False, fontsize=9, loc="center right")
     _tidy(axes, grid="y")
@@ -361,9 +408,11 @@ def published(*topics: str) -> list[dict[str, Any]]:
 
 def _leaders(groups: Mapping[str, Mapping[str, Mapping[str, Any]]], metric: str) -> str:
     """Who is highest where, and where that lead is outside everybody's interval."""
-    best = {group: max(by_row, key=lambda name: by_row[name]["value"] or 0.0) for group, by_row in groups.items()}
-    overall = best["all"]
-    title = f"{metric}: {overall} is highest over all questions ({groups['all'][overall]['value']:.2f})"
+    values = {group: {name: e["value"] or 0.0 for name, e in by_row.items()} for group, by_row in groups.items()}
+    overall = max(values["all"], key=values["all"].__getitem__)
+    # where several are highest, the one that is highest overall is
+    best = {group: max(found, key=lambda name: (found[name], name == overall)) for group, found in values.items()}
+    title = f"{metric}: {overall} is highest over all questions ({values['all'][overall]:.2f})"
     elsewhere: dict[str, list[str]] = {}
     for group, name in best.items():
         if name != overall:
@@ -392,11 +441,13 @@ def _cut_title(cut: Threshold) -> str:
 
 def _slots_title(shares: Mapping[str, Mapping[str, float]], shown: Sequence[str], k: int, kind: str, n: int) -> str:
     answers, slots = shares["of the answers"], shares[f"of the top {k}"]
-    over = max(shown, key=lambda c: slots.get(c, 0.0) - answers.get(c, 0.0))
-    return (
-        f"{_CATEGORY_NAMES[over]} take {slots.get(over, 0.0):.0%} of the top {k} places and hold "
-        f"{answers.get(over, 0.0):.0%} of the answers\n({n} questions of kind {kind})"
-    )
+    over = {c: slots.get(c, 0.0) - answers.get(c, 0.0) for c in shown}
+    named = [c for c in sorted(shown, key=over.__getitem__, reverse=True) if over[c] > 0.05]
+    questions = f"({n} questions of kind {kind})"
+    if not named:
+        return f"Places and answers are shared alike, to 5 points in a hundred\n{questions}"
+    parts = [f"{_CATEGORY_NAMES[c].lower()} take {slots[c]:.0%} and hold {answers.get(c, 0.0):.0%}" for c in named]
+    return f"Of the top {k} places and of the answers: {'; '.join(parts)}\n{questions}"
 
 
 # --- drawing
@@ -420,6 +471,11 @@ def _new_figure(width: float, height: float) -> "Figure":
     return _figure_class()(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
 
 
+def _title(axes: "Axes", text: str) -> None:
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TITLE_CHARACTERS)]
+    axes.set_title("\n".join(lines), loc="left", fontsize=10.5)
+
+
 def _tidy(axes: "Axes", grid: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
@@ -427,8 +483,13 @@ def _tidy(axes: "Axes", grid: str) -> None:
     axes.tick_params(labelsize=9)
 
 
+def _look(row: int) -> tuple[str, str]:
+    """Colour and marker of a row, by its place in the legend."""
+    return _ROW_COLOURS[row % len(_ROW_COLOURS)], _ROW_MARKERS[row % len(_ROW_MARKERS)]
+
+
 def _intervals(axes: "Axes", points: Sequence[tuple[float, Mapping[str, Any]]], name: str, row: int) -> None:
-    colour, marker = _ROW_COLOURS[row % len(_ROW_COLOURS)], _ROW_MARKERS[row % len(_ROW_MARKERS)]
+    colour, marker = _look(row)
     y = [at for at, _ in points]
     value = np.array([e["value"] for _, e in points])
     reach = np.array([[e["value"] - e["low"], e["high"] - e["value"]] for _, e in points]).T
@@ -502,6 +563,12 @@ def _groups(reports: Mapping[str, Report], metric: str) -> dict[str, dict[str, M
 
 def _n(by_row: Mapping[str, Mapping[str, Any]]) -> int:
     return max(e["n"] for e in by_row.values())
+
+
+def _tokens_read(report: Report) -> np.ndarray:
+    """Tokens to the answer of every question that has one, infinite for a miss."""
+    found = (case["metrics"]["tokens_to_answer"] for case in report.cases)
+    return np.array([tokens for tokens in found if tokens is not None], dtype=float)
 
 
 def _top_scores(report: Report, channel: str) -> dict[str, list[float]]:

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from rungs import plots
 from rungs.errors import RunError
 from rungs.measure import Report, estimate
-from rungs.measure.metrics import METRICS
+from rungs.measure.metrics import METRICS, aggregate
 
 PATHS = {"a.py": "code", "t/test_a.py": "test", "docs/a.rst": "doc", "setup.cfg": "config"}
 
@@ -41,7 +41,7 @@ def case(name: str, kind: str, recall: float | None, **fields: Any) -> dict[str,
 
 def report(cases: Sequence[Mapping[str, Any]], status: str = "ok") -> Report:
     def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        return {m: estimate([row["metrics"][m] for row in rows if row["metrics"][m] is not None]) for m in METRICS}
+        return aggregate(row["metrics"] for row in rows)
 
     kinds = list(dict.fromkeys(row["kind"] for row in cases))
     return Report(
@@ -136,6 +136,18 @@ def test_recall_by_kind_says_when_no_lead_can_be_read():
     assert "the lead is clear of every other row's interval on: nowhere" in title
 
 
+def test_recall_by_kind_gives_a_tie_to_the_row_that_leads_overall():
+    reports = {"a": row([1, 1, 0, 0], [0, 0]), "b": row([1, 1, 0, 0], [1, 0])}
+    title = plots.recall_by_kind(reports).axes[0].get_title(loc="left")
+    assert "b is highest over all questions" in title and "a on" not in title
+
+
+def test_a_long_title_is_wrapped():
+    names = [f"a_row_with_a_long_name_{i}" for i in range(3)]
+    reports = {name: row([i == 0, 1, 1], [i == 1, 1]) for i, name in enumerate(names)}
+    drawn(plots.recall_by_kind(reports))
+
+
 def test_recall_by_kind_of_one_row_makes_no_comparison(ladder):
     figure = plots.recall_by_kind({"dense": ladder["dense"]}, "mrr")
     assert "clear" not in figure.axes[0].get_title(loc="left")
@@ -157,6 +169,35 @@ def test_a_failed_report_is_not_drawn(ladder):
         plots.recall_by_kind({})
     with pytest.raises(RunError, match="no row has any recall@9"):
         plots.recall_by_kind(ladder, "recall@9")
+
+
+# --- tokens
+
+
+def reading(tokens: Sequence[float]) -> Report:
+    cases = [case(f"p{i}", "prose-en", 1.0) for i in range(len(tokens))] + [case("n", "negative-far", None)]
+    for row, count in zip(cases, tokens, strict=False):
+        row["metrics"]["tokens_to_answer"] = count
+    return report(cases)
+
+
+def test_answered_by_tokens_counts_what_is_answered_within_a_budget():
+    rows = {"windows": reading([200, 900, 1500, np.inf]), "dense": reading([100, 300, 800, 5000])}
+    figure = plots.answered_by_tokens(rows, budget=1000)
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "Answered by 1,000 tokens, of 4 questions: windows 50%, dense 75%"
+    windows, dense = axes.lines[:2]
+    assert list(windows.get_xdata()) == [200, 900, 1500, 5000] and list(windows.get_ydata()) == [0.25, 0.5, 0.75, 0.75]
+    assert list(dense.get_xdata()) == [100, 300, 800, 5000, 5000] and list(dense.get_ydata()) == [0.25, 0.5, 0.75, 1, 1]
+    assert "tokens" in axes.get_xlabel() and "share" in axes.get_ylabel()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["windows", "dense"]
+    drawn(figure)
+
+
+def test_answered_by_tokens_where_nothing_is_ever_answered():
+    figure = plots.answered_by_tokens({"lost": reading([np.inf, np.inf])})
+    assert figure.axes[0].get_title(loc="left").endswith("lost 0%")
+    drawn(figure)
 
 
 # --- cosines
@@ -228,10 +269,17 @@ def test_slots_by_category_counts_places_and_answers():
         "of rank 1": [50, 0, 50],
         "of the top 4": [62.5, 12.5, 25],
     }
-    assert axes.get_title(loc="left").startswith("Tests take 12% of the top 4 places and hold 0% of the answers")
+    title = "Of the top 4 places and of the answers: tests take 12% and hold 0%"
+    assert axes.get_title(loc="left").startswith(title)
     assert "2 questions of kind prose-en" in axes.get_title(loc="left")
     assert axes.get_ylabel() == "share, %"
     drawn(figure)
+
+
+def test_slots_by_category_says_when_nothing_is_over_its_share():
+    cases = [case("p0", "prose-en", 1.0, hits=hits(["a.py"] * 4))]
+    title = plots.slots_by_category(report(cases), PATHS, k=4).axes[0].get_title(loc="left")
+    assert title.startswith("Places and answers are shared alike")
 
 
 def test_slots_by_category_says_what_is_missing():
