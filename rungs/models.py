@@ -103,6 +103,7 @@ class MiniLMEmbedder(_Embedder):
     _model: Any = PrivateAttr()
     _tokenizer: Any = PrivateAttr()
     _passage_model: Any = PrivateAttr(default=None)
+    _threads: int = PrivateAttr()
 
     def __init__(self, folder: Path | None = None, **kwargs: Any) -> None:
         super().__init__(model_name=DEFAULT_MODEL, embed_batch_size=2048, **kwargs)
@@ -114,6 +115,7 @@ class MiniLMEmbedder(_Embedder):
         from transformers import BertModel
 
         self._torch = torch
+        self._threads = torch.get_num_threads()  # two queries at once must not leave the documents with one thread
         with _quiet():
             self._model = BertModel.from_pretrained(
                 self._folder, use_safetensors=True, local_files_only=True, add_pooling_layer=False
@@ -148,7 +150,14 @@ class MiniLMEmbedder(_Embedder):
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._encode([query], self._model)[0].tolist()
+        # One thread: a query is too short to share out, and on a busy machine the wait for a second thread takes
+        # twenty times as long as the query itself.
+        threads = self._torch.get_num_threads()
+        self._torch.set_num_threads(1)
+        try:
+            return self._encode([query], self._model)[0].tolist()
+        finally:
+            self._torch.set_num_threads(max(threads, self._threads))
 
     def _encode_batch(self, texts: list[str]) -> np.ndarray:
         return self._encode(texts, self._passages())

@@ -1,5 +1,7 @@
 """LlamaIndex's own defaults with the same weights, for comparison. Not rungs: nothing here is tuned or mended."""
 
+from functools import lru_cache
+
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document
 
@@ -43,11 +45,9 @@ class _Defaults:
         )
 
 
+@lru_cache(maxsize=1)
 def _shared(bench: Workbench) -> _Defaults:
-    kept = bench.__dict__.setdefault("_llama_index_defaults", None)
-    if kept is None:
-        kept = bench.__dict__["_llama_index_defaults"] = _Defaults(bench)
-    return kept
+    return _Defaults(bench)
 
 
 PEERS: tuple[Row, ...] = (

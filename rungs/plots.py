@@ -52,6 +52,7 @@ _BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _GREY = (
 )
 _ROW_COLOURS = (_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED, _SKY)
 _ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X")
+_KNOWN_ROWS = ("grep", "windows", "dense", "bm25")  # keep their looks in every figure, whichever are drawn
 _CATEGORY_NAMES = {"code": "Code", "test": "Tests", "doc": "Documents", "config": "Configuration"}
 _WIDTH = 8.0
 _DPI = 100
@@ -81,10 +82,11 @@ def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "
     figure = _new_figure(_WIDTH, 1.3 + len(groups) * (0.18 * len(reports) + 0.16))
     axes = figure.add_subplot()
     step = 0.8 / max(len(reports), 1)
+    looks = _looks(reports)
     for row, name in enumerate(reports):
         offset = (row - (len(reports) - 1) / 2) * step
         points = [(g + offset, by_row[name]) for g, by_row in enumerate(groups.values()) if by_row[name]["n"]]
-        _intervals(axes, points, name, row)
+        _intervals(axes, points, name, looks[name])
     for line in range(1, len(groups)):
         axes.axhline(line - 0.5, color="0.85", linewidth=0.8, zorder=0)
     axes.set_yticks(range(len(groups)), [f"{group} (n={_n(by_row)})" for group, by_row in groups.items()])
@@ -120,11 +122,12 @@ def answered_by_tokens(reports: Mapping[str, Report], budget: int = 1000) -> "Fi
     axes = figure.add_subplot()
     least = min(tokens.min(initial=budget / 10) for tokens in read.values())
     most = max(tokens[np.isfinite(tokens)].max(initial=budget) for tokens in read.values())
-    for row, (name, tokens) in enumerate(read.items()):
+    looks = _looks(read)
+    for name, tokens in read.items():
         found = np.sort(tokens[np.isfinite(tokens)])
         share = np.arange(1, len(found) + 1) / len(tokens)
         x, y = np.append(found, most), np.append(share, share[-1:] if len(share) else [0.0])
-        colour, marker = _look(row)
+        colour, marker = looks[name]
         every = max(1, len(x) // 8)
         axes.step(x, y, where="post", color=colour, label=name, marker=marker, markevery=every, markersize=5.5)
     axes.axvline(budget, color="black", linewidth=1)
@@ -446,8 +449,9 @@ def _slots_title(shares: Mapping[str, Mapping[str, float]], shown: Sequence[str]
     questions = f"({n} questions of kind {kind})"
     if not named:
         return f"Places and answers are shared alike, to 5 points in a hundred\n{questions}"
-    parts = [f"{_CATEGORY_NAMES[c].lower()} take {slots[c]:.0%} and hold {answers.get(c, 0.0):.0%}" for c in named]
-    return f"Of the top {k} places and of the answers: {'; '.join(parts)}\n{questions}"
+    take = ", ".join(f"{_CATEGORY_NAMES[c].lower()} take {slots[c]:.0%}" for c in named)
+    hold = ", ".join(f"{_CATEGORY_NAMES[c].lower()} hold {answers.get(c, 0.0):.0%}" for c in named)
+    return f"Of the top {k} places, {take};\nof the answers, {hold} {questions}"
 
 
 # --- drawing
@@ -483,13 +487,20 @@ def _tidy(axes: "Axes", grid: str) -> None:
     axes.tick_params(labelsize=9)
 
 
-def _look(row: int) -> tuple[str, str]:
-    """Colour and marker of a row, by its place in the legend."""
-    return _ROW_COLOURS[row % len(_ROW_COLOURS)], _ROW_MARKERS[row % len(_ROW_MARKERS)]
+def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of every row: its own if it is a known one, the next that is free if not."""
+    looks = list(zip(_ROW_COLOURS, _ROW_MARKERS, strict=True))
+    known = dict(zip(_KNOWN_ROWS, looks, strict=False))
+    names = list(names)
+    free = [look for look in looks if look not in [known[name] for name in names if name in known]]
+    others = [name for name in names if name not in known]
+    return known | {name: free[i % len(free)] for i, name in enumerate(others)}
 
 
-def _intervals(axes: "Axes", points: Sequence[tuple[float, Mapping[str, Any]]], name: str, row: int) -> None:
-    colour, marker = _look(row)
+def _intervals(
+    axes: "Axes", points: Sequence[tuple[float, Mapping[str, Any]]], name: str, look: tuple[str, str]
+) -> None:
+    colour, marker = look
     y = [at for at, _ in points]
     value = np.array([e["value"] for _, e in points])
     reach = np.array([[e["value"] - e["low"], e["high"] - e["value"]] for _, e in points]).T

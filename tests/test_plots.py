@@ -155,6 +155,16 @@ def test_recall_by_kind_of_one_row_makes_no_comparison(ladder):
     drawn(figure)
 
 
+def test_a_known_row_looks_the_same_in_every_figure(ladder):
+    def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+        containers = plots.recall_by_kind(dict.fromkeys(names, ladder["dense"])).axes[0].containers
+        return {c.get_label(): (c[0].get_color(), c[0].get_marker()) for c in containers}
+
+    every, two = looks(["grep", "windows", "dense", "bm25", "mine"]), looks(["mine", "dense"])
+    assert every["dense"] == two["dense"]
+    assert len(set(every.values())) == 5 and len(set(two.values())) == 2
+
+
 @pytest.mark.parametrize("count", [1, 4, 7])
 def test_recall_by_kind_keeps_its_texts_apart(ladder, count):
     drawn(plots.recall_by_kind({f"a row named {i}": ladder["dense"] for i in range(count)}))
@@ -269,9 +279,8 @@ def test_slots_by_category_counts_places_and_answers():
         "of rank 1": [50, 0, 50],
         "of the top 4": [62.5, 12.5, 25],
     }
-    title = "Of the top 4 places and of the answers: tests take 12% and hold 0%"
-    assert axes.get_title(loc="left").startswith(title)
-    assert "2 questions of kind prose-en" in axes.get_title(loc="left")
+    title = "Of the top 4 places, tests take 12%;\nof the answers, tests hold 0% (2 questions of kind prose-en)"
+    assert axes.get_title(loc="left") == title
     assert axes.get_ylabel() == "share, %"
     drawn(figure)
 

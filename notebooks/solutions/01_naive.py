@@ -14,18 +14,19 @@ from rungs.corpus.cutting import windows
 from rungs.grep import TermCountRetriever
 from rungs.hits import make_hit
 from rungs.ladder import ROWS, climb
-from rungs.measure import Golden, Label, estimate
+from rungs.measure import Golden, Label
 
 
 def exercise_1(bench: Workbench, golden: Golden) -> dict[str, float]:  # noqa: ARG001 - all exercises take both
-    """Windows of 600 characters: the share that the model does not read to the end, and how many more there are.
+    """Windows of 600 characters, of the code: the share that the model does not read to the end, and how many more there are.
 
     What you pay is twofold: more vectors to make, keep and search, and answers that are cut through more often.
     """
     embedder = bench.embedder()
+    code = [file for file in bench.corpus.files if file.category == "code"]
     found = {}
     for size, overlap in ((1000, 200), (600, 120)):
-        texts = [w.text for file in bench.corpus.files for w in windows(file.lines, size=size, overlap=overlap)]
+        texts = [w.text for file in code for w in windows(file.lines, size=size, overlap=overlap)]
         tokens = np.array(embedder.count_tokens(texts))
         found[f"windows of {size}"] = len(texts)
         found[f"cut short of {size}"] = float((tokens > embedder.max_tokens).mean())
@@ -45,18 +46,16 @@ class RareWords(TermCountRetriever):
         return [make_hit(self.nodes[row], "rare words", scores[row]) for row in best]
 
 
-def exercise_2(bench: Workbench, golden: Golden) -> dict[str, dict[str, float]]:
-    """What the weights are worth over plain counting: recall@8, paired, by kind of question."""
+def exercise_2(bench: Workbench, golden: Golden) -> dict[str, tuple[int, int]]:
+    """How many questions the weights bring into the top 8, and how many they push out of it, by kind."""
     nodes = bench.index(bench.settings.but(chunking="windows")).nodes
     weighted = evaluate(RareWords(nodes, top_k=40), golden, latency=False, progress=False)
     plain = climb(bench, golden, [row for row in ROWS if row.rung == "1"], progress=False).reports["grep"]
-    gains: dict[str, list[float]] = {}
+    moves: dict[str, list[float]] = {}
     for new, old in zip(weighted.cases, plain.cases, strict=True):
         if new["expect"]:
-            gain = new["metrics"]["recall@8"] - old["metrics"]["recall@8"]
-            gains.setdefault("all", []).append(gain)
-            gains.setdefault(new["kind"], []).append(gain)
-    return {kind: estimate(gain) for kind, gain in gains.items()}
+            moves.setdefault(new["kind"], []).append(new["metrics"]["recall@8"] - old["metrics"]["recall@8"])
+    return {kind: (sum(move > 0 for move in found), sum(move < 0 for move in found)) for kind, found in moves.items()}
 
 
 def best_share(label: Label, places: dict[str, list[tuple[int, int]]]) -> float:

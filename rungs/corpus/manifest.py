@@ -29,7 +29,7 @@ from rungs.errors import CorpusError
 __all__ = ["Corpus", "Pin", "fetch", "find_home", "load_corpus", "pins", "register"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_RESERVED = frozenset({"corpora"})  # the folder of fetched corpora lies beside those of the indexes
+_RESERVED = frozenset({"corpora", "private", "milvus-server"})  # folders that lie beside those of the corpora
 _STAMP = Path(".rungs") / "fetched.json"  # inside the corpus so that one rename publishes both; the walk skips it
 
 
