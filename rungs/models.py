@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -73,8 +74,9 @@ class _Embedder(BaseEmbedding):
                 progress(len(rows))
         return vectors
 
+    @abstractmethod
     def _encode_batch(self, texts: list[str]) -> np.ndarray:
-        raise NotImplementedError  # pragma: no cover - both subclasses define it
+        """Embed one batch, float32, shape ``(len(texts), dim)``."""
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self.encode_passages([text])[0].tolist()

@@ -362,6 +362,8 @@ def _is_setting(key: str, value: Any) -> bool:
 
 
 def _model(retriever: BaseRetriever, config: Mapping[str, Any]) -> str | None:
+    if hasattr(retriever, "embed_model"):  # a funnel whose channel embeds nothing used no model, whatever is configured
+        return getattr(retriever.embed_model, "model_name", None)
     if config.get("embed_model"):
         return str(config["embed_model"])
     return getattr(getattr(retriever, "_embed_model", None), "model_name", None)
