@@ -41,7 +41,8 @@ def estimate(values: Iterable[float], statistic: Literal["mean", "median"] = "me
     Parameters
     ----------
     values
-        One per question; no NaN. Infinities are allowed for a median.
+        One per question; no NaN. Infinities are allowed for a median. Not differences of two systems: where those are
+        all 0 or 1 they would be read as a proportion; `rungs.measure.compare` is for them.
     statistic
         ``mean`` or ``median``.
 

@@ -6,15 +6,15 @@ Latency is never measured through it.
 """
 
 import copy
+import pickle
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import BaseModel, PrivateAttr
+from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 __all__ = ["Channelled", "Memo", "MemoEmbedding", "share"]
@@ -46,22 +46,22 @@ class Memo(BaseRetriever):
     def __init__(self, inner: BaseRetriever) -> None:
         super().__init__()
         self.inner = inner
-        self._answers: dict[tuple[Any, ...], list[NodeWithScore]] = {}
+        self._answers: dict[tuple[Any, ...], Callable[[], list[NodeWithScore]]] = {}
         self._lock = threading.RLock()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         key = _key(query_bundle)
         with self._lock:
             if key not in self._answers:
-                self._answers[key] = _copies(self.inner.retrieve(query_bundle))
-            return _copies(self._answers[key])
+                self._answers[key] = _kept(self.inner.retrieve(query_bundle))
+            return self._answers[key]()
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         # the lock is not held while waiting: at worst two tasks ask the channel the same question
         key = _key(query_bundle)
         if key not in self._answers:
-            self._answers[key] = _copies(await self.inner.aretrieve(query_bundle))
-        return _copies(self._answers[key])
+            self._answers[key] = _kept(await self.inner.aretrieve(query_bundle))
+        return self._answers[key]()
 
 
 class MemoEmbedding(BaseEmbedding):
@@ -137,18 +137,14 @@ def _key(query: QueryBundle) -> tuple[Any, ...]:
     return query.query_str, tuple(query.custom_embedding_strs or ()), query.image_path, embedding
 
 
-def _copies(hits: list[NodeWithScore]) -> list[NodeWithScore]:
-    return [_fresh(hit) for hit in hits]
+def _kept(hits: list[NodeWithScore]) -> Callable[[], list[NodeWithScore]]:
+    """Remember hits; each call gives a copy that shares nothing with the last one.
 
-
-def _fresh(value: Any) -> Any:
-    """A deep copy that knows what nodes are made of: several times faster than ``copy.deepcopy``, its last resort."""
-    if value is None or isinstance(value, str | int | float | Enum):
-        return value
-    if type(value) is dict:
-        return {key: _fresh(item) for key, item in value.items()}
-    if type(value) is list:
-        return [_fresh(item) for item in value]
-    if isinstance(value, BaseModel):
-        return value.model_copy(update={name: _fresh(item) for name, item in vars(value).items()})
-    return copy.deepcopy(value)
+    Pickled, because that is the quickest deep copy there is; what cannot be pickled is copied the slow way.
+    """
+    try:
+        packed = pickle.dumps(hits, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # an object of somebody's own in the metadata may raise anything
+        own = copy.deepcopy(hits)
+        return lambda: copy.deepcopy(own)
+    return lambda: pickle.loads(packed)
