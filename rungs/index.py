@@ -514,7 +514,7 @@ def _read_manifest(version: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         intact = False
     if not intact:
-        raise StoreError(f"{path} is damaged; delete {version} and run rungs index again")
+        raise StoreError(f"{path} is damaged; delete {version} and run: {_command(version)}")
     return manifest
 
 
@@ -527,16 +527,22 @@ def _check_versions(version: Path, manifest: dict[str, Any]) -> None:
     expected = {"format": FORMAT_VERSION, "chunker_version": CHUNKER_VERSION, "tokenizer_version": TOKENIZER_VERSION}
     for key, value in expected.items():
         if manifest[key] != value:
-            raise StoreError(f"{version} has {key} {manifest[key]}, this program {value}; run rungs index again")
+            raise StoreError(f"{version} has {key} {manifest[key]}, this program {value}; run: {_command(version)}")
 
 
 def _check_files(version: Path, manifest: dict[str, Any]) -> None:
     for name, expected in manifest["files"].items():
         path = version / name
         if not path.is_file():
-            raise StoreError(f"{path} is missing; delete {version} and run rungs index again")
+            raise StoreError(f"{path} is missing; delete {version} and run: {_command(version)}")
         if _file_sha256(path) != expected:
-            raise StoreError(f"{path} is damaged (its sha256 changed); delete {version} and run rungs index again")
+            raise StoreError(f"{path} is damaged (its sha256 changed); delete {version} and run: {_command(version)}")
+
+
+def _command(version: Path) -> str:
+    """The command that builds the index of a version again, from where it lies: home/corpus/chunking-model/version."""
+    windows = " --chunking windows" if version.parent.name.startswith("windows-") else ""
+    return f"rungs index {version.parent.parent.name}{windows}"
 
 
 def _versions(folder: Path) -> list[Path]:
@@ -580,7 +586,7 @@ def _private_copy(source: Path, sha256: str, home: Path) -> Path:
     target = folder / "milvus.db"
     shutil.copyfile(source, target)
     if _file_sha256(target) != sha256:
-        raise StoreError(f"{source} is damaged (its sha256 changed); delete {source.parent} and run rungs index again")
+        raise StoreError(f"{source} is damaged (its sha256 changed); delete {source.parent} and run: {_command(source.parent)}")
     atexit.register(_discard, os.getpid(), folder, target, lock)  # keeps the lock open as long as the process lives
     return target
 

@@ -23,6 +23,10 @@ def _setting(
     return field(default=default, metadata={"help": help, "flag": flag, "env": env, "choices": choices, "low": low})
 
 
+MOST_RESULTS = 16_384
+"""What one Milvus search returns at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings in force for one retriever. Immutable; change one with `Settings.but`."""
@@ -129,3 +133,5 @@ def _check(value: Any, metadata: Mapping[str, Any]) -> None:
         raise SettingsError(f"{flag} {value!r} is not one of {', '.join(metadata['choices'])}")
     if isinstance(value, int) and value < metadata["low"]:
         raise SettingsError(f"{flag} {value} is too small; use at least {metadata['low']}")
+    if isinstance(value, int) and value > MOST_RESULTS:
+        raise SettingsError(f"{flag} {value} is too large; use at most {MOST_RESULTS}")

@@ -151,6 +151,7 @@ def test_settings_come_from_the_environment_too(shop, capsys, monkeypatch):
         (["search", "--corpus", "shop", "   "], "the query is empty"),
         (["search", "--corpus", "shop", "--category", "poem", "x"], "'poem' is unknown"),
         (["search", "--corpus", "shop", "--top-k", "0", "x"], "--top-k 0 is too small"),
+        (["search", "--corpus", "shop", "--top-k", "99999", "x"], "--top-k 99999 is too large"),
         (["search", "--corpus", "shop", "--chunking", "windows", "x"], "run: rungs index shop"),
         (["search", "--corpus", "shop", "--embedder", "./no-such-model", "x"], "RAG_EMBED_MODEL"),
         (["index", "./no-such-folder"], "no-such-folder"),

@@ -138,6 +138,8 @@ class Locator:
 
     def _candidates(self, path: str) -> list[str]:
         """Corpus paths that ``path`` may mean: itself, else those that end in it."""
+        if self._corpus.get(path) is not None:  # as it is: a file name may hold a backslash
+            return [path]
         parts = _parts(path)
         if self._corpus.get("/".join(parts)) is not None:
             return ["/".join(parts)]

@@ -87,3 +87,14 @@ def test_a_bad_line_is_named(golden, tmp_path, text, says):
         load_run(write(tmp_path, text), golden)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_name_with_a_backslash_is_itself(small_corpus, tmp_path):
+    (small_corpus / "app" / "odd\\name.py").write_text("def odd():\n    return 1\n")
+    corpus = load_corpus(small_corpus, tmp_path / "home")
+    path = next(f.path for f in corpus.files if "odd" in f.path)
+    row = {"id": "a", "q": "odd", "expect": [path], "mode": "any", "kind": "symbol"}
+    (tmp_path / "g.jsonl").write_text(json.dumps(row) + "\n")
+    golden = load_golden(tmp_path / "g.jsonl", corpus)
+    run = load_run(write(tmp_path, json.dumps({"id": "a", "hits": [{"path": path}]}) + "\n"), golden)
+    assert evaluate(run, golden, latency=False, progress=False).cases[0]["first_rank"] == 1
