@@ -12,6 +12,7 @@ file, never against chunks, so that every chunking and every peer is measured ag
 
 import difflib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rungs.corpus.outline import Outline, Symbol, text_breaks
 from rungs.corpus.prose_outline import SEPARATOR, markdown_outline, rst_outline
@@ -49,7 +50,12 @@ def outline_of(file: SourceFile) -> Outline:
 
 def symbols(file: SourceFile) -> list[Symbol]:
     """List everything a file names, in order, with what is nested inside."""
-    return list(outline_of(file).walk())
+    return list(_known(file))
+
+
+@lru_cache(maxsize=128)  # labels of a golden file name the same file many times
+def _known(file: SourceFile) -> tuple[Symbol, ...]:
+    return tuple(outline_of(file).walk())
 
 
 def label_spans(file: SourceFile, symbol: str) -> list[Span]:

@@ -7,10 +7,11 @@ report FAILED.
 """
 
 import contextlib
+import gc
 import math
 import statistics
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -125,8 +126,9 @@ def _evaluate(
     reports = {}
     for name, retriever in shared.items():
         asked = _bar(golden.questions, f"{name} measuring", progress)
-        answers = [_ask(retriever, question, depth, locator) for question in asked]
-        reports[name] = _report(retrievers[name], golden, answers, times[name], pooled)
+        with _without_collector():
+            answers = [_ask(retriever, question, depth, locator) for question in asked]
+            reports[name] = _report(retrievers[name], golden, answers, times[name], pooled)
     return reports
 
 
@@ -178,6 +180,18 @@ def _time(retriever: BaseRetriever, questions: Sequence[Question], name: str, pr
 
 
 # --- quality
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold back the cycle collector, which would walk every hit kept so far, over and over, and find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _ask(retriever: BaseRetriever, question: Question, depth: int, locator: Locator) -> _Answer:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 __all__ = ["Channelled", "Memo", "MemoEmbedding", "share"]
 
@@ -49,6 +49,14 @@ class Memo(BaseRetriever):
         self._answers: dict[tuple[Any, ...], Callable[[], list[NodeWithScore]]] = {}
         self._lock = threading.RLock()
 
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """As any retriever's, without events of its own: those cost more than the answer, and the channel sent them."""
+        return self._retrieve(_bundle(str_or_query_bundle))
+
+    async def aretrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """As `retrieve`."""
+        return await self._aretrieve(_bundle(str_or_query_bundle))
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         key = _key(query_bundle)
         with self._lock:
@@ -69,6 +77,10 @@ class MemoEmbedding(BaseEmbedding):
 
     inner: BaseEmbedding
     _queries: dict[str, list[float]] = PrivateAttr(default_factory=dict)
+
+    def get_query_embedding(self, query: str) -> list[float]:
+        """As any embedding's, without events of its own."""
+        return self._get_query_embedding(query)
 
     def _get_query_embedding(self, query: str) -> list[float]:
         if query not in self._queries:
@@ -129,6 +141,10 @@ class _Desk:
             made = MemoEmbedding(inner=embed_model, model_name=embed_model.model_name)
             self._embeddings[id(embed_model)] = made
         return self._embeddings[id(embed_model)]
+
+
+def _bundle(query: QueryType) -> QueryBundle:
+    return QueryBundle(query) if isinstance(query, str) else query
 
 
 def _key(query: QueryBundle) -> tuple[Any, ...]:
