@@ -4,6 +4,7 @@ A `Funnel` is a LlamaIndex retriever, so it goes wherever one does; `Funnel.sear
 about: which channel answered and why, how long each stage took, what was skipped.
 """
 
+import copy
 import html
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from rungs.hits import metadata_filters
 from rungs.lexical import MilvusBM25Retriever
 from rungs.settings import Settings
 
-__all__ = ["Funnel", "SearchResult", "open_channel"]
+__all__ = ["Funnel", "SearchResult", "Step", "open_channel"]
 
 _HTML_TEXT_LINES = 12
 
@@ -79,6 +80,28 @@ class SearchResult:
             f"<p><b>{html.escape(self.query)}</b> · {html.escape(self.route)} ({html.escape(self.reason)}){note}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         )
+
+
+@dataclass(frozen=True)
+class Step:
+    """The list as it stood after one step of a search; what `rungs.measure.explain` reads.
+
+    Attributes
+    ----------
+    name
+        Of the channel or stage.
+    inputs
+        The steps whose lists it was made from; none for a channel.
+    hits
+        Best first. Later steps do not change them.
+    note
+        Why the step did nothing, where it failed.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    hits: list[NodeWithScore]
+    note: str = ""
 
 
 class Funnel(BaseRetriever):
@@ -175,15 +198,27 @@ class Funnel(BaseRetriever):
             raise ValueError(f"top_k is {wanted}; it must be at least 1")
         return self._run(QueryBundle(query), wanted)
 
+    def trace(self, query: str, top_k: int | None = None) -> list[Step]:
+        """Search, and keep the list after every step: each channel, each stage, and the cut to ``top_k``."""
+        wanted = self.top_k if top_k is None else top_k
+        steps: list[Step] = []
+        self._run(QueryBundle(query), wanted, steps)
+        return steps
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._run(query_bundle, self.top_k).hits
 
-    def _run(self, bundle: QueryBundle, top_k: int) -> SearchResult:
+    def _run(self, bundle: QueryBundle, top_k: int, steps: list[Step] | None = None) -> SearchResult:
+        def note(name: str, inputs: tuple[str, ...], hits: Sequence[NodeWithScore], why: str = "") -> None:
+            if steps is not None:
+                steps.append(Step(name, inputs, [_snapshot(hit) for hit in hits], why))
+
         timings: dict[str, float] = {}
         degraded: list[dict[str, str]] = []
         bundle = self._embedded(bundle, timings)
         with _timed(timings, self.mode):
             hits = self.channels[self.mode].retrieve(bundle)
+        note(last := self.mode, (), hits)
         for name, stage in self.stages:
             with _timed(timings, name):
                 try:
@@ -191,6 +226,9 @@ class Funnel(BaseRetriever):
                 except Exception as error:  # whatever an optional stage raises, the result without it is still good
                     reason = " ".join(str(error).split())[:200]
                     degraded.append({"stage": name, "reason": f"{type(error).__name__}: {reason}"})
+            note(name, (last,), hits, degraded[-1]["reason"] if degraded and degraded[-1]["stage"] == name else "")
+            last = name
+        note(f"top {top_k}", (last,), hits[:top_k])
         return SearchResult(
             query=bundle.query_str,
             route=self.mode,
@@ -231,6 +269,12 @@ def open_channel(name: str, settings: Settings, store: Any, embed_model: BaseEmb
     if not store.enable_sparse:
         raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of 2.5 or newer")
     return MilvusBM25Retriever(store, top_k=depth, filters=filters)
+
+
+def _snapshot(hit: NodeWithScore) -> NodeWithScore:
+    """A hit that a later stage cannot change: stages may write into a node's metadata or text."""
+    node = hit.node.model_copy(update={"metadata": copy.deepcopy(hit.node.metadata)})
+    return NodeWithScore(node=node, score=hit.score)
 
 
 class _timed:

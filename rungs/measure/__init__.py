@@ -1,30 +1,41 @@
 """Golden files, metrics, uncertainty: the instruments (rung 0)."""
 
+from rungs.measure.ablation import Ablation, ablate
 from rungs.measure.compare import Comparison, compare
 from rungs.measure.evaluate import evaluate, evaluate_all
+from rungs.measure.explain import Explanation, explain
 from rungs.measure.golden import Golden, Label, Question, load_golden
 from rungs.measure.intervals import estimate
 from rungs.measure.ledger import append, heldout_looks, read
 from rungs.measure.locate import Location, Locator, locate
 from rungs.measure.metrics import METRICS, Judgement, judge, score
+from rungs.measure.regressions import Regressions, find_regressions
 from rungs.measure.report import Report
 from rungs.measure.runs import load_run
+from rungs.measure.sweep import Sweep, sweep
 
 __all__ = [
     "METRICS",
+    "Ablation",
     "Comparison",
+    "Explanation",
     "Golden",
     "Judgement",
     "Label",
     "Location",
     "Locator",
     "Question",
+    "Regressions",
     "Report",
+    "Sweep",
+    "ablate",
     "append",
     "compare",
     "estimate",
     "evaluate",
     "evaluate_all",
+    "explain",
+    "find_regressions",
     "heldout_looks",
     "judge",
     "load_golden",
@@ -32,4 +43,5 @@ __all__ = [
     "locate",
     "read",
     "score",
+    "sweep",
 ]

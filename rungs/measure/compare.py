@@ -12,7 +12,7 @@ evaluation"; Holm (1979), Scandinavian Journal of Statistics 6; Sakai (2014), SI
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -180,6 +180,7 @@ def compare(
     metrics: Sequence[str] = COMPARED,
     margin: float = MARGIN,
     control: tuple[Report, Report] | None = None,
+    kinds: Collection[str] | None = None,
 ) -> Comparison:
     """Compare systems with a baseline on the same questions.
 
@@ -196,6 +197,9 @@ def compare(
     control
         Two runs of an arm that nothing under test can move. What it did between them is the floor under which no
         difference counts.
+    kinds
+        Compare on questions of these kinds alone. Looking at many kinds is many tests: one that is readable among ten
+        may be chance.
 
     Raises
     ------
@@ -219,6 +223,10 @@ def compare(
     for name, report in others.items():
         check_comparable(base, reports[base], name, report)
     floor = _floor(control, metrics)
+    if kinds is not None:
+        ids = {case["id"] for case in reports[base].cases if case["kind"] in kinds}
+        reports = {name: report.only(ids) for name, report in reports.items()}
+        others = {name: report for name, report in reports.items() if name != base}
     rows = {name: {m: _paired(reports[base], report, m) for m in metrics} for name, report in others.items()}
     differences = []
     for metric in metrics:

@@ -349,6 +349,7 @@ def _hit(answer: _Answer, judgement: Judgement, rank: int) -> dict[str, Any]:
         "id": hit.node.node_id,
         "path": place.path if place else None,
         "symbol": hit.node.metadata.get("symbol", ""),
+        "category": hit.node.metadata.get("category", ""),
         "start_line": place.start_line if place else None,
         "end_line": place.end_line if place else None,
         "score": hit.score,

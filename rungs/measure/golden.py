@@ -127,6 +127,11 @@ class Golden:
         return len(self.questions)
 
     @property
+    def held_out(self) -> bool:
+        """Whether the file's name says that it only reports (``celery.heldout.jsonl``): nothing may be chosen on it."""
+        return "heldout" in self.path.name.split(".")
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that occur, in the order of `KINDS`."""
         present = {question.kind for question in self.questions}

@@ -9,8 +9,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -78,6 +78,33 @@ class Report:
     def failures(self) -> dict[str, str]:
         """What went wrong, by question id."""
         return {case["id"]: case["error"] for case in self.cases if case["error"]}
+
+    def only(self, ids: Collection[str]) -> "Report":
+        """The same run on some of its questions, every figure counted anew; latency and calibration are left out.
+
+        Raises
+        ------
+        RunError
+            When it holds none of them.
+        """
+        from rungs.measure.metrics import aggregate
+
+        cases = [case for case in self.cases if case["id"] in ids]
+        if not cases:
+            raise RunError(f"none of the {len(ids)} questions asked for is in this report of {self.golden['name']}")
+        failed = any(case["error"] for case in cases)
+        rows = [] if failed else [(case["kind"], case["metrics"]) for case in cases]
+        kinds = [kind for kind in self.by_kind if any(case["kind"] == kind for case in cases)]
+        return replace(
+            self,
+            n=len(cases),
+            cases=cases,
+            metrics=aggregate(row for _, row in rows),
+            by_kind={kind: aggregate(row for of, row in rows if of == kind) for kind in kinds},
+            latency={name: 0 if name == "n" else None for name in self.latency},
+            calibration=dict.fromkeys(self.calibration),
+            status="FAILED" if failed else "ok",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: plain types, no infinity, no NaN."""
