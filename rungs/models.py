@@ -22,6 +22,7 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
+from rungs.bert import load_bert
 from rungs.errors import ModelError
 from rungs.settings import DEFAULT_EMBED_MODEL as DEFAULT_MODEL
 
@@ -102,7 +103,7 @@ class MiniLMEmbedder(_Embedder):
 
     _folder: Path = PrivateAttr()
     _torch: Any = PrivateAttr()
-    _model: Any = PrivateAttr()
+    _query_model: Callable[[Any], Any] = PrivateAttr()
     _tokenizer: Any = PrivateAttr()
     _passage_model: Any = PrivateAttr(default=None)
     _threads: int = PrivateAttr()
@@ -114,14 +115,10 @@ class MiniLMEmbedder(_Embedder):
         _no_hub()
         import torch
         from tokenizers import Tokenizer
-        from transformers import BertModel
 
         self._torch = torch
         self._threads = torch.get_num_threads()  # two queries at once must not leave the documents with one thread
-        with _quiet():
-            self._model = BertModel.from_pretrained(
-                self._folder, use_safetensors=True, local_files_only=True, add_pooling_layer=False
-            ).eval()
+        self._query_model = load_bert(self._folder)
         self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -144,8 +141,7 @@ class MiniLMEmbedder(_Embedder):
     @cached_property
     def precision(self) -> str:
         """``bfloat16`` or ``float32``: how documents are embedded on this processor."""
-        self._passages()
-        return "float32" if self._passage_model is self._model else "bfloat16"
+        return str(self._passages().dtype).removeprefix("torch.")
 
     def count_tokens(self, texts: Iterable[str]) -> list[int]:
         """Tokens of each text as the model counts them, its two special tokens included."""
@@ -157,14 +153,14 @@ class MiniLMEmbedder(_Embedder):
         threads = self._torch.get_num_threads()
         self._torch.set_num_threads(1)
         try:
-            return self._encode([query], self._model)[0].tolist()
+            return self._encode([query], lambda tokens, _: self._query_model(tokens))[0].tolist()
         finally:
             self._torch.set_num_threads(max(threads, self._threads))
 
     def _encode_batch(self, texts: list[str]) -> np.ndarray:
-        return self._encode(texts, self._passages())
+        return self._encode(texts, _masked(self._passages()))
 
-    def _encode(self, texts: list[str], model: Any) -> np.ndarray:
+    def _encode(self, texts: list[str], hidden_states: Callable[[Any, Any], Any]) -> np.ndarray:
         torch = self._torch
         encodings = self._tokenizer.encode_batch(texts)
         # Cutting keeps the closing special token, as the model's own tokenizer does.
@@ -180,30 +176,41 @@ class MiniLMEmbedder(_Embedder):
         # A single text, or a batch of equal lengths, needs no mask: attention without one takes the fast path.
         attention = None if bool(mask.all()) else mask
         with torch.inference_mode():
-            hidden = model(input_ids=tokens, attention_mask=attention).last_hidden_state.float()
+            hidden = hidden_states(tokens, attention).float()
             weights = mask.unsqueeze(-1).float()
             pooled = (hidden * weights).sum(1) / weights.sum(1)
             return torch.nn.functional.normalize(pooled, dim=-1).numpy()
 
     def _passages(self) -> Any:
         if self._passage_model is None:
-            self._passage_model = self._probe_bfloat16() or self._model
+            from transformers import BertModel
+
+            with _quiet():
+                model = BertModel.from_pretrained(
+                    self._folder, use_safetensors=True, local_files_only=True, add_pooling_layer=False
+                ).eval()
+            self._passage_model = self._probe_bfloat16(model) or model
         return self._passage_model
 
-    def _probe_bfloat16(self) -> Any | None:
+    def _probe_bfloat16(self, model: Any) -> Any | None:
         """A bfloat16 copy of the model, or None where it would be slow or differ too much."""
         torch = self._torch
         if not torch.ops.mkldnn._is_mkldnn_bf16_supported() or not _native_bfloat16():
             return None
         import copy
 
-        candidate = copy.deepcopy(self._model).to(torch.bfloat16)
+        candidate = copy.deepcopy(model).to(torch.bfloat16)
         probe = [
             "def retry(self, exc=None, countdown=None):\n    raise Retry(exc)",
             "Tasks\n=====\nHow a task is retried.",
         ]
-        agreement = (self._encode(probe, self._model) * self._encode(probe, candidate)).sum(axis=1)
+        agreement = (self._encode(probe, _masked(model)) * self._encode(probe, _masked(candidate))).sum(axis=1)
         return candidate if float(agreement.min()) >= BF16_MIN_COSINE else None
+
+
+def _masked(model: Any) -> Callable[[Any, Any], Any]:
+    """The general model class as a function of tokens and mask."""
+    return lambda tokens, mask: model(input_ids=tokens, attention_mask=mask).last_hidden_state
 
 
 class FlagEmbedder(_Embedder):

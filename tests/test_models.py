@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rungs.bert import load_bert
 from rungs.errors import ModelError
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder, weights_sha256
 
@@ -156,3 +159,21 @@ def test_the_identity_changes_with_the_weights(tiny_model: Path, tmp_path: Path)
     data[-1] ^= 1
     path.write_bytes(data)
     assert weights_sha256(folder) != weights_sha256(tiny_model)
+
+
+def test_queries_need_nothing_of_the_general_model_class():
+    """Importing it takes longer than the rest of a search; only documents need it."""
+    code = (
+        "import sys; from rungs.models import load_embedder; load_embedder().get_query_embedding('retry');"
+        "sys.exit('transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_the_query_encoder_refuses_another_architecture(tiny_model: Path, tmp_path: Path):
+    folder = tmp_path / "other"
+    shutil.copytree(tiny_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+    with pytest.raises(ModelError, match="not a BERT encoder"):
+        load_bert(folder)
