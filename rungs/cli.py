@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # a library's own, or a defect of ours: still one line, and never a measurement's exit code
+    except (
+        Exception
+    ) as error:  # a library's own, or a defect of ours: still one line, and never a measurement's exit code
         if args.debug:
             raise
         said = " ".join(str(error).split())[:300]
@@ -130,6 +132,33 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--margin", type=float, default=0.03, help="half-width of what counts as equivalent (default: 0.03)"
     )
+    _add_json(sub)
+
+    sub = command("smoke", _smoke, "ask a dozen canonical queries; exit 1 when one is lost", (*_INDEX, *_SEARCH))
+    sub.add_argument("file", type=Path, nargs="?", help="a golden file (default: golden/CORPUS.smoke.jsonl)")
+    _add_json(sub)
+
+    sub = command("explain", _explain, "follow one golden question through every step", (*_INDEX, *_SEARCH))
+    sub.add_argument("id", help="of the question")
+    sub.add_argument("--golden", type=Path, help="its file (default: golden/CORPUS.jsonl)")
+    _add_json(sub)
+
+    sub = command(
+        "regressions", _regressions, "what got worse since a saved report, and at which step", (*_INDEX, *_SEARCH)
+    )
+    sub.add_argument("baseline", type=Path, help="a file from `rungs eval --save`")
+    sub.add_argument("--golden", type=Path, help="the questions it was measured on (default: golden/CORPUS.jsonl)")
+    _add_json(sub)
+
+    sub = command("sweep", _sweep, "measure one setting at several values, beside controls", (*_INDEX, *_SEARCH))
+    sub.add_argument("setting", choices=[f.metadata["flag"] for f in fields(Settings) if f.name in _SEARCH])
+    sub.add_argument("values", help="in order, between semicolons: '8;40;100'; the first is the baseline")
+    sub.add_argument(
+        "--controls",
+        required=True,
+        help="kinds of question that the setting could harm (doc,test), or a golden file of them",
+    )
+    sub.add_argument("--golden", type=Path, help="the tuning questions (default: golden/CORPUS.jsonl)")
     _add_json(sub)
 
     sub = command("compare", _compare, "compare saved reports, question by question, with verdicts")
@@ -440,6 +469,79 @@ def _gate(args: argparse.Namespace) -> int:
         print(_printable(comparison.summary(), keep="\n"))
         print(f"gate: worse on {', '.join(worse)}" if worse else "gate: passed (nothing is readably worse)")
     return 1 if worse else 0
+
+
+def _smoke(args: argparse.Namespace) -> int:
+    from rungs.measure import evaluate, load_golden
+
+    bench = _bench(args)
+    golden = load_golden(args.file or _golden_file(f"{bench.settings.corpus}.smoke"), bench.corpus)
+    report = evaluate(bench.funnel(), golden, depth=bench.settings.top_k, latency=False, progress=False)
+    lost = [case for case in report.cases if case["error"] or (case["expect"] and case["first_rank"] is None)]
+    if args.json:
+        _print_json({"lost": [case["id"] for case in lost], "report": report.to_dict()})
+        return 1 if lost else 0
+    for case in report.cases:
+        said = f"rank {case['first_rank']}" if case not in lost else f"LOST ({_instead(case)})"
+        print(_printable(f"{case['id']}  {said:<8}  {case['q']}"))
+    print(
+        f"smoke: {len(lost)} of {report.n} lost" if lost else f"smoke: all {report.n} found in the top {report.depth}"
+    )
+    return 1 if lost else 0
+
+
+def _instead(case: dict[str, Any]) -> str:
+    if case["error"]:
+        return case["error"]
+    first = case["hits"][0] if case["hits"] else None
+    return f"first is {first['path']} {first['symbol']}".strip() if first else "nothing came back"
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from rungs.measure import explain, load_golden
+
+    bench = _bench(args)
+    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    return _show(explain(bench.funnel(), args.id, golden, k=bench.settings.top_k), args)
+
+
+def _regressions(args: argparse.Namespace) -> int:
+    from rungs.measure import Report, find_regressions, load_golden
+
+    bench = _bench(args)
+    baseline = Report.load(args.baseline)
+    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    found = find_regressions(baseline, bench.funnel(), golden, k=bench.settings.top_k, progress=not args.quiet)
+    return _show(found, args)
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    from rungs.measure import load_golden, sweep
+
+    bench = _bench(args)
+    field = next(f for f in fields(Settings) if f.metadata["flag"] == args.setting)
+    values = [_as_setting(field, text.strip()) for text in args.values.split(";")]
+    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    file = Path(args.controls)
+    controls = load_golden(file, bench.corpus) if file.suffix == ".jsonl" else args.controls.split(",")
+    found = sweep(field.name, values, golden, controls, make=bench.funnel, progress=not args.quiet)
+    return _show(found, args)
+
+
+def _as_setting(field: Any, text: str) -> Any:
+    try:
+        return type(field.default)(text)
+    except ValueError:
+        wanted = type(field.default).__name__
+        raise SettingsError(f"--{field.metadata['flag']} cannot be {text!r}; give values of type {wanted}") from None
+
+
+def _show(result: Any, args: argparse.Namespace) -> int:
+    if args.json:
+        _print_json(result.to_dict())
+    else:
+        print(_printable(result.summary(), keep="\n"))
+    return 0
 
 
 def _compare(args: argparse.Namespace) -> int:
