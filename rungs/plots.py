@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from rungs.measure.compare import Comparison, Difference
+    from rungs.measure.sweep import Sweep
+
 __all__ = [
     "Threshold",
     "answered_by_tokens",
     "best_threshold",
+    "differences",
     "interval_width",
     "published",
     "recall_by_kind",
     "slots_by_category",
+    "swept",
     "top_scores",
     "window_tokens",
 ]
@@ -54,6 +59,7 @@ _ROW_COLOURS = (_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED, _SKY)
 _ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X")
 _KNOWN_ROWS = ("grep", "windows", "dense", "bm25")  # keep their looks in every figure, whichever are drawn
 _CATEGORY_NAMES = {"code": "Code", "test": "Tests", "doc": "Documents", "config": "Configuration"}
+_VERDICT_COLOURS = {"better": _GREEN, "worse": _RED, "equivalent": _BLUE}
 _WIDTH = 8.0
 _DPI = 100
 _TITLE_CHARACTERS = 84
@@ -276,6 +282,90 @@ def interval_width(
     return figure
 
 
+def differences(comparison: "Comparison", metrics: Sequence[str] | None = None) -> "Figure":
+    """What changed against the baseline, with paired intervals, the margin and the smallest readable difference.
+
+    Parameters
+    ----------
+    comparison
+        From `rungs.measure.compare`.
+    metrics
+        Which to draw; by default all that have data.
+
+    Raises
+    ------
+    RunError
+        When none of the metrics has data.
+    """
+    drawn = [d for d in comparison.differences if d.value is not None and (metrics is None or d.metric in metrics)]
+    if not drawn:
+        raise RunError("there is no difference to draw: no metric of this comparison has data")
+    several = len({d.system for d in drawn}) > 1
+    figure = _new_figure(_WIDTH, 1.5 + 0.34 * len(drawn))
+    axes = figure.add_subplot()
+    margin = comparison.margin
+    axes.axvspan(-margin, margin, color="0.92", zorder=0, label=f"as good as none (±{margin:g})")
+    axes.axvline(0, color="black", linewidth=1)
+    for y, d in enumerate(drawn):
+        reach = [[d.value - d.low], [d.high - d.value]]
+        colour = _VERDICT_COLOURS.get(d.verdict, _GREY)
+        axes.errorbar(d.value, y, xerr=reach, fmt="o", color=colour, markersize=5.5, elinewidth=1.6, capsize=2)
+        if d.readable is not None:
+            label = "smallest readable difference" if y == 0 else None
+            axes.plot([-d.readable, d.readable], [y, y], "|", color=_PINK, markersize=9, label=label)
+        axes.annotate(f"  {d.verdict}", (1, y), xycoords=("axes fraction", "data"), va="center", fontsize=8.5)
+    names = [f"{d.system}: {d.metric} (n={d.n})" if several else f"{d.metric} (n={d.n})" for d in drawn]
+    axes.set_yticks(range(len(drawn)), names)
+    axes.set_ylim(len(drawn) - 0.5, -0.5)
+    axes.set_xlabel(f"difference to {comparison.baseline} (95% paired interval)")
+    _title(axes, _differences_title(comparison, drawn))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    _tidy(axes, grid="x")
+    return figure
+
+
+def swept(sweep: "Sweep", metric: str | None = None) -> "Figure":
+    """One setting over its values: the questions it is tuned for, and each group of controls.
+
+    Parameters
+    ----------
+    sweep
+        From `rungs.measure.sweep`.
+    metric
+        One of its metrics; the first by default.
+    """
+    metric = metric or sweep.metrics[0]
+    figure = _new_figure(_WIDTH, 3.9)
+    axes = figure.add_subplot()
+    x = np.arange(len(sweep.values))
+    plateau = [i for i, value in enumerate(sweep.values) if value in sweep.plateau]
+    if plateau:
+        axes.axvspan(
+            plateau[0] - 0.5, plateau[-1] + 0.5, color="0.93", zorder=0, label="not readably worse than the best"
+        )
+    looks = list(zip((_BLUE, _ORANGE, _GREEN, _PINK, _RED, _SKY), ("o", "D", "^", "v", "P", "X"), strict=True))
+    for row, group in enumerate(sweep.groups):
+        estimates = [sweep.figures(value, group)[metric] for value in sweep.values]
+        value = np.array([e["value"] for e in estimates])
+        reach = np.array([[e["value"] - e["low"], e["high"] - e["value"]] for e in estimates]).T
+        colour, marker = looks[row % len(looks)]
+        shift = (row - (len(sweep.groups) - 1) / 2) * 0.08
+        style = "-" if group == "golden" else "--"
+        name = f"{'tuned for' if group == 'golden' else f'control: {group}'} (n={estimates[0]['n']})"
+        axes.errorbar(
+            x + shift, value, yerr=reach, fmt=marker + style, color=colour, label=name, markersize=5.5, capsize=2
+        )
+    axes.set_xticks(x, [str(value) or "(none)" for value in sweep.values])
+    axes.set_xlim(-0.5, len(x) - 0.5)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel(sweep.setting)
+    axes.set_ylabel(f"{metric}, with 95% interval")
+    _title(axes, _swept_title(sweep, metric))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    _tidy(axes, grid="y")
+    return figure
+
+
 def window_tokens(tokens: Sequence[int], limit: int) -> "Figure":
     """How long chunks are for a model that reads ``limit`` tokens of each and drops the rest.
 
@@ -452,6 +542,38 @@ def _slots_title(shares: Mapping[str, Mapping[str, float]], shown: Sequence[str]
     take = ", ".join(f"{_CATEGORY_NAMES[c].lower()} take {slots[c]:.0%}" for c in named)
     hold = ", ".join(f"{_CATEGORY_NAMES[c].lower()} hold {answers.get(c, 0.0):.0%}" for c in named)
     return f"Of the top {k} places, {take};\nof the answers, {hold} {questions}"
+
+
+def _differences_title(comparison: "Comparison", drawn: Sequence["Difference"]) -> str:
+    """What is readable by name; what is not by count."""
+    several = len({d.system for d in drawn}) > 1
+    head = f"Against {comparison.baseline}" if several else f"{drawn[0].system} against {comparison.baseline}"
+    said = []
+    for verdict in ("better", "worse", "equivalent"):
+        names = [f"{d.system} {d.metric}" if several else d.metric for d in drawn if d.verdict == verdict]
+        if names:
+            said.append(f"{verdict} on {', '.join(names)}")
+    rest = sum(d.verdict.startswith("not readable") for d in drawn)
+    if rest:
+        said.append(f"{rest} of {len(drawn)} differences not readable")
+    return "\n".join(textwrap.wrap(f"{head}: {'; '.join(said)}", _TITLE_CHARACTERS - 18))
+
+
+def _swept_title(sweep: "Sweep", metric: str) -> str:
+    if sweep.blind:
+        return f"{sweep.setting}: this sweep cannot see all the harm it may do ({', '.join(b.category for b in sweep.blind)})"
+    if len(sweep.inert) == len(sweep.values) - 1:
+        return f"{sweep.setting} changes nothing at any value"
+    best = sweep.figures(sweep.best)[metric]["value"]
+    title = f"{sweep.setting}: {metric} is highest at {sweep.best} ({best:.2f})"
+    harmed = sweep.harms(sweep.best)
+    if harmed:
+        return (
+            title
+            + ", where "
+            + " and ".join(f"{group} moves {d.value:+.2f} ({d.verdict})" for group, d in harmed.items())
+        )
+    return f"{title}, and no control is lower there by more than {sweep.margin:g}"
 
 
 # --- drawing

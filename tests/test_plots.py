@@ -15,8 +15,10 @@ from matplotlib.text import Text
 
 from rungs import plots
 from rungs.errors import RunError
-from rungs.measure import Report, estimate
+from rungs.measure import Comparison, Report, Sweep, estimate
+from rungs.measure.compare import Difference
 from rungs.measure.metrics import METRICS, aggregate
+from rungs.measure.sweep import Blindness
 
 PATHS = {"a.py": "code", "t/test_a.py": "test", "docs/a.rst": "doc", "setup.cfg": "config"}
 
@@ -377,3 +379,72 @@ def test_drawing_leaves_pyplot_alone():
         "p.window_tokens([1, 2, 300], 256)._repr_png_(); assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# --- comparisons and sweeps
+
+
+def difference(metric: str, value: float, verdict: str, system: str = "now") -> Difference:
+    return Difference(system, metric, value, value - 0.05, value + 0.05, 0.01, 100, 0.08, verdict)
+
+
+def compared(*found: Difference) -> Comparison:
+    return Comparison("before", found, (), (), {}, {})
+
+
+def test_differences_say_what_is_readable_by_name():
+    figure = plots.differences(
+        compared(difference("mrr", 0.1, "better"), difference("recall@8", 0.01, "not readable at n=100"))
+    )
+    title = figure.axes[0].get_title(loc="left").replace("\n", " ")
+    assert title == "now against before: better on mrr; 1 of 2 differences not readable"
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["mrr (n=100)", "recall@8 (n=100)"]
+    bars = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert bars == [0.1, 0.01]
+
+
+def test_differences_of_several_systems_name_them():
+    figure = plots.differences(compared(difference("mrr", 0.1, "better", "a"), difference("mrr", -0.1, "worse", "b")))
+    title = figure.axes[0].get_title(loc="left").replace("\n", " ")
+    assert title == "Against before: better on a mrr; worse on b mrr"
+
+
+def test_differences_without_data_are_one_line():
+    nothing = Difference("now", "mrr", None, None, None, None, 0, None, "no data")
+    with pytest.raises(RunError, match="no difference to draw"):
+        plots.differences(compared(nothing))
+
+
+def a_sweep(**changes: Any) -> Sweep:
+    class Toy(Sweep):
+        def figures(self, value: Any, group: str = "golden") -> dict[str, Any]:
+            up = 0.4 + value / 10 if group == "golden" else 0.9 - value / 2
+            return {"recall@8": {"value": up, "low": up - 0.1, "high": up + 0.1, "n": 50}}
+
+        def harms(self, value: Any) -> dict[str, Difference]:
+            return {"doc": difference("recall@8", -0.5, "worse", str(value))} if value else {}
+
+    groups = {"golden": frozenset("ab"), "doc": frozenset("c")}
+    base = {
+        "setting": "prior",
+        "values": (0, 1),
+        "baseline": 0,
+        "metrics": ("recall@8",),
+        "reports": {},
+        "groups": groups,
+    }
+    return Toy(**(base | {"comparisons": {}, "best": 1, "plateau": (1,), "blind": (), "inert": ()} | changes))
+
+
+def test_a_sweep_shows_both_sides_and_says_who_is_harmed():
+    figure = plots.swept(a_sweep())
+    title = figure.axes[0].get_title(loc="left").replace("\n", " ")
+    assert title == "prior: recall@8 is highest at 1 (0.50), where doc moves -0.50 (worse)"
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["not readably worse than the best", "tuned for (n=50)", "control: doc (n=50)"]
+
+
+def test_a_blind_sweep_says_so_in_its_title():
+    blind = Blindness("test", 0, 30, 400, 0)
+    title = plots.swept(a_sweep(blind=(blind,), plateau=())).axes[0].get_title(loc="left")
+    assert "cannot see all the harm it may do (test)" in title.replace("\n", " ")

@@ -222,6 +222,8 @@ def _in_its_place(a: dict[str, Any], b: dict[str, Any]) -> tuple[str, ...]:
     wrong = [hit for hit in b["hits"][:reach] if not hit["relevant"]]
     there = {hit["id"] for hit in a["hits"][:reach]}
     new = [hit for hit in wrong if hit["id"] not in there] or wrong
+    if reach and not new:
+        return ("parts of the right place, together not yet half of it",)
     return tuple(described(hit["path"] or hit["id"], hit["symbol"], hit.get("category")) for hit in new[:_SHOWN])
 
 
