@@ -264,6 +264,8 @@ def _print_ladder(result: Any) -> None:
     _print_table(console, *ladder.table(result))
     console.print("recall@8 by kind of question", style="bold")
     _print_table(console, *ladder.kind_table(result))
+    console.print(ladder.PAIRED_SAYS, style="bold", markup=False, highlight=False)
+    _print_table(console, *ladder.paired_table(result))
     for row in result.rows:
         console.print(f"{row.name}: {row.about}", markup=False, highlight=False)
     console.print(ladder.FOOTNOTE, markup=False, highlight=False, style="dim")

@@ -19,7 +19,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 
 from rungs.errors import RunError
 from rungs.grep import TermCountRetriever
-from rungs.measure import Golden, Report, append, evaluate_all
+from rungs.measure import Golden, Report, append, compare, evaluate_all
+from rungs.measure.compare import Difference
 from rungs.measure.evaluate import DEPTH
 from rungs.workbench import Workbench
 
@@ -205,6 +206,10 @@ def _code_sha256() -> str:
 
 # --- tables
 
+PAIRED_SAYS = (
+    "The same questions, paired: difference to rung 1, with its verdict (Holm-corrected over the rows) and the smallest "
+    "difference that these questions could have shown"
+)
 _COLUMNS = ("recall@8", "recall@40", "mrr", "tokens_to_answer")
 
 
@@ -257,6 +262,28 @@ def kind_table(ladder: Ladder, metric: str = "recall@8") -> tuple[list[str], lis
     return header, cells
 
 
+_AGAINST = "windows"
+_PAIRED = ("recall@8", "mrr")
+
+
+def paired_table(ladder: Ladder) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of every row's paired difference to rung 1, with its verdict."""
+    ok = {row.name: ladder.reports[row.name] for row in ladder.rows if ladder.reports[row.name].status == "ok"}
+    header = ["row", *(f"{metric} against {_AGAINST}" for metric in _PAIRED)]
+    if _AGAINST not in ok or len(ok) < 2:
+        return header, []
+    found = compare(ok, baseline=_AGAINST, metrics=_PAIRED)
+    cells: dict[str, list[str]] = {}
+    for d in found.differences:
+        shown = f"{d.value:+.2f} [{d.low:+.2f}, {d.high:+.2f}] {d.verdict}" if d.value is not None else d.verdict
+        cells.setdefault(d.system, [d.system]).append(shown + _readable(d))
+    return header, list(cells.values())
+
+
+def _readable(difference: Difference) -> str:
+    return "" if difference.readable is None else f" (from {difference.readable:.2f})"
+
+
 def caption(ladder: Ladder) -> str:
     """What the figures are of."""
     report = next(iter(ladder.reports.values()))
@@ -270,6 +297,9 @@ def caption(ladder: Ladder) -> str:
 def markdown(ladder: Ladder) -> str:
     """Both tables as Markdown, with the command that makes them."""
     parts = [_markdown(*table(ladder)), f"Recall@8 by kind of question:\n\n{_markdown(*kind_table(ladder))}"]
+    paired = paired_table(ladder)
+    if paired[1]:
+        parts.append(f"{PAIRED_SAYS}:\n\n{_markdown(*paired)}")
     about = "; ".join(f"**{row.name}**: {row.about}" for row in ladder.rows)
     return "\n\n".join([f"Made by `make readme`. {caption(ladder)}.", *parts, f"{about}.", FOOTNOTE])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rungs.errors import RunError
-from rungs.ladder import ROWS, climb, figure, kind_table, markdown, table, write_between
+from rungs.ladder import ROWS, climb, figure, kind_table, markdown, paired_table, table, write_between
 from rungs.measure import load_golden
 
 REPOSITORY = Path(__file__).parents[1]
@@ -60,6 +60,16 @@ def test_markdown_has_a_row_for_each_rung_and_kind(ladder):
     assert len(cells) == len(ROWS)
     assert any(name.startswith("symbol (n=") for name in header)
     assert not any("negative" in name for name in header)  # recall says nothing about questions without an answer
+
+
+def test_every_row_is_held_against_rung_1_with_a_verdict(ladder):
+    header, cells = paired_table(ladder)
+    assert [row[0] for row in cells] == [row.name for row in ROWS if row.name != "windows"]
+    assert header == ["row", "recall@8 against windows", "mrr against windows"]
+    assert all(re.search(r"(better|worse|equivalent|not readable at n=\d+)", cell) for row in cells for cell in row[1:])
+    before, after = (ladder.reports[name].metrics["recall@8"]["value"] for name in ("windows", "dense"))
+    dense = next(row for row in cells if row[0] == "dense")
+    assert dense[1].startswith(f"{after - before:+.2f} [")
 
 
 def test_a_failed_run_shows_no_figures(ladder):

@@ -10,9 +10,8 @@ Sources: Smucker, Allan and Carterette (2007), "A comparison of statistical sign
 evaluation"; Holm (1979), Scandinavian Journal of Statistics 6; Sakai (2014), SIGIR Forum 48.
 """
 
-import html
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +20,7 @@ import numpy as np
 from rungs.errors import RunError
 from rungs.measure.intervals import estimate
 from rungs.measure.report import Report
+from rungs.measure.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ COMPARED = ("recall@8", "recall@40", "mrr", "ndcg@10", "all_recall@8", "abstain_
 _LOWER_IS_BETTER = frozenset({"false_weak_rate"})
 _ALPHA = 0.05
 _PERMUTATIONS = 10_000
+_MOVED = 10
+"""Questions shown each way."""
 _SEED = 20_240_502
 _POWER_FACTOR = 1.959964 + 0.841621  # 5% two-sided, 80% power
 
@@ -145,32 +147,52 @@ class Comparison:
 
         return pd.DataFrame([{name: getattr(d, name) for name in Difference.__slots__} for d in self.differences])
 
-    def summary(self) -> str:
-        """Lines for a terminal."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield f"against {self.baseline}; 95% paired intervals, p Holm-corrected, margin ±{self.margin:g}"
-        for d in self.differences:
-            if d.value is None:
-                yield f"  {d.system:<18} {d.metric:<16} no data"
-                continue
-            shown = "" if d.readable is None else f"; readable from {d.readable:.3f}"
-            yield (
-                f"  {d.system:<18} {d.metric:<16} {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]  p={d.p:.3f}  "
-                f"{d.verdict} (n={d.n}{shown})"
-            )
-        for system in self.inert:
-            yield f"  {system}: changed nothing at all; check that the setting reached the stage it is for"
+    def tables(self) -> list[Table]:
+        """The differences, then the questions that moved, better and worse."""
+        shown = [self._differences()]
         for title, better in (("better", True), ("worse", False)):
             moved = [c for c in self.changes if c.better is better]
-            yield f"  {len(moved)} questions {title}"
-            for c in moved[:10]:
-                yield f"    {c.id} ({c.kind}) {_shown(c.before)} → {_shown(c.after)}: {c.q[:90]}"
+            rows = [(c.system, c.id, c.kind, f"{_shown(c.before)} → {_shown(c.after)}", c.q) for c in moved[:_MOVED]]
+            more = [f"and {len(moved) - _MOVED} more"] if len(moved) > _MOVED else []
+            header = ("system", "id", "kind", "rank", "question")
+            shown.append(Table(f"{len(moved)} questions {title}", header, rows, more))
+        return shown
+
+    def summary(self) -> str:
+        """Lines for a terminal."""
+        return "\n".join(table.text() for table in self.tables())
+
+    def _differences(self) -> Table:
+        rows = [
+            (d.system, d.metric, f"{d.value:+.3f}", f"[{d.low:+.3f}, {d.high:+.3f}]", f"{d.p:.3f}", str(d.n), d.verdict)
+            if d.value is not None
+            else (d.system, d.metric, "no data", "", "", "0", d.verdict)
+            for d in self.differences
+        ]
+        header = ("system", "metric", "difference", "95% interval", "p", "n", "verdict")
+        title = f"against {self.baseline}: paired intervals, p Holm-corrected over systems, margin ±{self.margin:g}"
+        return Table(title, header, rows, self._notes())
+
+    def _notes(self) -> list[str]:
+        notes = []
+        smallest: dict[str, float] = {}  # of several systems, what the hardest to read could have shown
+        for d in self.differences:
+            if d.readable is not None:
+                smallest[d.metric] = max(d.readable, smallest.get(d.metric, 0.0))
+        if smallest:
+            said = ", ".join(f"{metric} {value:.3f}" for metric, value in smallest.items())
+            notes.append(f"smallest difference that these questions could have shown: {said}")
+        if self.floor:
+            said = ", ".join(f"{metric} {value:.3f}" for metric, value in self.floor.items())
+            notes.append(f"moved by the control arm alone, and so no difference: {said}")
+        notes += [
+            f"{system}: changed nothing at all; check that the setting reached the stage it is for"
+            for system in self.inert
+        ]
+        return notes
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td><pre>{html.escape(line)}</pre></td></tr>" for line in self._lines())
-        return f"<table>{rows}</table>"
+        return "\n".join(table.html() for table in self.tables() if table.rows)
 
 
 def compare(
@@ -316,6 +338,25 @@ def permutation_p(differences: np.ndarray) -> float | None:
         rng=np.random.default_rng(_SEED),
     )
     return float(result.pvalue)
+
+
+def paired_difference(
+    system: str, metric: str, differences: np.ndarray, *, margin: float = MARGIN, floor: float = 0.0
+) -> Difference:
+    """The verdict on one metric from its differences question by question, for scores that are in no report.
+
+    Parameters
+    ----------
+    system, metric
+        What the difference is of.
+    differences
+        One a question, system minus baseline, higher being better.
+    margin
+        Half-width of what counts as equivalent.
+    floor
+        Absolute difference up to which nothing counts.
+    """
+    return _difference(system, metric, differences, permutation_p(differences), margin, floor)
 
 
 def _difference(system: str, metric: str, d: np.ndarray, p: float | None, margin: float, floor: float) -> Difference:

@@ -59,7 +59,7 @@ class Table:
         )
         notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes)
         return (
-            f"<div><b>{html.escape(self.title)}</b></div>"
+            f"<div><strong>{html.escape(self.title)}</strong></div>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
         )
 
