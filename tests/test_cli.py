@@ -117,7 +117,7 @@ def test_gate_passes_the_same_and_stops_a_worse_one(shop, golden, capsys, tmp_pa
     assert run(capsys, "eval", *common, str(golden), "--mode", "bm25", "--no-latency", "--save", base)[0] == 0
     gate = ["gate", *common, base, "--golden", str(golden), "--mode", "bm25"]
     assert run(capsys, *gate)[0] == 0
-    code, out, _ = run(capsys, *gate[:-1], "dense", "--category", "doc")  # whatever is found is not the answer
+    code, out, _ = run(capsys, *gate[:-1], "dense", "--path-prefix", "odd.py")  # whatever is found is not the answer
     assert code == 1
     assert "gate: worse on" in out
     golden.write_text(golden.read_text().replace("read it", "read again"))
