@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rungs.errors import RunError, RungsError, SettingsError
-from rungs.settings import Settings, env_name
+from rungs.settings import Endpoint, Settings, env_name
 
 __all__ = ["main"]
 
@@ -122,6 +122,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--pooled", action="store_true", help="count labels under `also` as right")
     sub.add_argument("--no-latency", action="store_true", help="skip the timing pass")
+    sub.add_argument("--ragas", action="store_true", help="also hold recall@8 and precision@8 against those of ragas")
+    sub.add_argument(
+        "--judge", action="store_true", help="also have answers written from the hits, and judged by a model"
+    )
+    sub.add_argument("--save-judged", type=Path, metavar="FILE", help="also write the judged run's JSON to FILE")
+    _add_settings(sub, ("api_base", "model", "timeout", "retries"), Endpoint)
     _add_json(sub)
 
     sub = command(
@@ -184,8 +190,8 @@ def _add_json(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--json", action="store_true", help="machine-readable output, and nothing else, on stdout")
 
 
-def _add_settings(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    by_name = {f.name: f for f in fields(Settings)}
+def _add_settings(sub: argparse.ArgumentParser, names: Sequence[str], of: type = Settings) -> None:
+    by_name = {f.name: f for f in fields(of)}
     for name in names:
         f = by_name[name]
         default = f.default if f.default != "" else "none"
@@ -431,6 +437,7 @@ def _read_queries(path: Path) -> list[dict[str, str]]:
 def _eval(args: argparse.Namespace) -> int:
     from rungs.measure import append, evaluate, load_golden, load_run
 
+    endpoint = _endpoint(args) if args.judge else None  # before minutes are spent
     bench = _bench(args)
     golden = load_golden(args.golden, bench.corpus)
     retriever = load_run(args.run_file, golden) if args.run_file else bench.funnel()
@@ -441,36 +448,48 @@ def _eval(args: argparse.Namespace) -> int:
     if args.ledger is not None:
         path = bench.home / "ledger.jsonl" if args.ledger == Path() else args.ledger
         append(report, path, label=args.label or (args.run_file or Path(bench.settings.search_mode)).name)
+    further = _further(args, report, golden, retriever, bench, endpoint) if report.status == "ok" else {}
     if args.json:
-        _print_json(report.to_dict())
+        _print_json(report.to_dict() | {name: result.to_dict() for name, (result, _) in further.items()})
     else:
-        print(_printable(report.summary(), keep="\n"))
-    return 0 if report.status == "ok" else 1
+        for result in (report, *(result for result, _ in further.values())):
+            print(_printable(result.summary(), keep="\n"))
+    return 0 if report.status == "ok" and all(held for _, held in further.values()) else 1
+
+
+def _endpoint(args: argparse.Namespace) -> Endpoint:
+    return Endpoint.from_environment({f.name: getattr(args, f.name, None) for f in fields(Endpoint)})
+
+
+def _further(
+    args: argparse.Namespace, report: Any, golden: Any, retriever: Any, bench: Any, endpoint: Endpoint | None
+) -> dict[str, tuple[Any, bool]]:
+    """What else was asked for, by name, and whether it held."""
+    from rungs.measure import cross_check, judge_run
+
+    results: dict[str, tuple[Any, bool]] = {}
+    if args.ragas:
+        checked = cross_check(report, golden)
+        results["ragas"] = checked, checked.agrees
+    if endpoint is not None:
+        embedder, shown = bench.embedder(), not args.quiet
+        judged = judge_run(retriever, golden, endpoint, embed_model=embedder, progress=shown)
+        results["judged"] = judged, judged.status == "ok"
+        if args.save_judged is not None:
+            judged.save(args.save_judged)
+    return results
 
 
 def _gate(args: argparse.Namespace) -> int:
-    from rungs.measure import Report, compare, evaluate, load_golden
+    from rungs.measure import Report, evaluate, gate, load_golden
 
     bench = _bench(args)
     baseline = Report.load(args.baseline)
     golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
     now = evaluate(bench.funnel(), golden, pooled=baseline.pooled, latency=False, progress=not args.quiet)
-    if now.status != "ok":
-        print(_printable(now.summary(), keep="\n"), file=sys.stderr)
-        return 1
-    before = baseline.config.get("chunking"), bench.settings.chunking
-    if before[0] is not None and before[0] != before[1]:
-        raise RunError(
-            f"{args.baseline} was measured with --chunking {before[0]}, not {before[1]}; a gate holds that fixed"
-        )
-    comparison = compare({"baseline": baseline, "now": now}, margin=args.margin)
-    worse = [d.metric for d in comparison.differences if d.verdict == "worse"]
-    if args.json:
-        _print_json({**comparison.to_dict(), "gate": "worse" if worse else "passed"})
-    else:
-        print(_printable(comparison.summary(), keep="\n"))
-        print(f"gate: worse on {', '.join(worse)}" if worse else "gate: passed (nothing is readably worse)")
-    return 1 if worse else 0
+    result = gate(baseline, now, margin=args.margin)
+    _show(result, args)
+    return 0 if result.passed else 1
 
 
 def _smoke(args: argparse.Namespace) -> int:

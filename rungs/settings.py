@@ -7,11 +7,13 @@ beats a variable beats a default. The command line builds its flags from the fie
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import isfinite
 from typing import Any
+from urllib.parse import urlsplit
 
 from rungs.errors import SettingsError
 
-__all__ = ["DEFAULT_EMBED_MODEL", "Settings"]
+__all__ = ["DEFAULT_EMBED_MODEL", "Endpoint", "Settings"]
 
 DEFAULT_EMBED_MODEL = "all-MiniLM-L6-v2"
 
@@ -84,17 +86,7 @@ class Settings:
         SettingsError
             When a value has the wrong type or is not one of the choices; the message names the flag or variable.
         """
-        values: dict[str, Any] = {}
-        for f in fields(cls):
-            flag_value = (given or {}).get(f.name)
-            if flag_value is not None:
-                values[f.name] = flag_value
-                continue
-            variable = env_name(f)
-            text = environ.get(variable)
-            if text is not None and text != "":
-                values[f.name] = _parse(text, type(f.default), variable)
-        return cls(**values)
+        return cls(**_values(cls, given, environ))
 
     def but(self, **changes: Any) -> "Settings":
         """A copy with some settings changed."""
@@ -110,6 +102,82 @@ class Settings:
 
 
 CATEGORIES = ("code", "test", "doc", "config")
+
+
+NO_KEY = "none"
+"""What is sent to a server that asks for no key: clients want one all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server that speaks the OpenAI protocol and answers as a language model.
+
+    Apart from `Settings`, which every report carries: an endpoint moves no ranking, and its key belongs in no report.
+    The key is read from ``RAG_LLM_API_KEY`` alone, has no flag (other users of a machine see a command's arguments), is
+    not shown by ``repr`` and is not in `to_dict`.
+    """
+
+    api_base: str = _setting(
+        "", "an OpenAI-compatible server, as http://host:port/v1", flag="llm-api-base", env="RAG_LLM_API_BASE"
+    )
+    model: str = _setting("", "the model to ask there", flag="llm-model", env="RAG_LLM_MODEL")
+    timeout: float = _setting(60.0, "seconds one reply may take", flag="llm-timeout", env="RAG_LLM_TIMEOUT")
+    retries: int = _setting(2, "further tries after a failed or late reply", flag="llm-retries", env="RAG_LLM_RETRIES")
+    api_key: str = field(default=NO_KEY, repr=False, metadata={"env": "RAG_LLM_API_KEY"})
+
+    def __post_init__(self) -> None:
+        if not self.api_base or not self.model:
+            raise SettingsError(
+                "no language model is configured; set RAG_LLM_API_BASE (http://host:port/v1) and RAG_LLM_MODEL, "
+                "or give --llm-api-base and --llm-model"
+            )
+        _check_address(self.api_base)
+        if not (isfinite(self.timeout) and self.timeout > 0):
+            raise SettingsError(f"--llm-timeout {self.timeout:g} is no time to wait; give seconds above 0")
+        if self.retries < 0:
+            raise SettingsError(f"--llm-retries {self.retries} is too small; use at least 0")
+
+    @classmethod
+    def from_environment(
+        cls, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] = os.environ
+    ) -> "Endpoint":
+        """The endpoint from flags, then ``RAG_LLM_*`` variables, then defaults; parameters as for `Settings`.
+
+        Raises
+        ------
+        SettingsError
+            When no server or no model is named, or a value cannot be used.
+        """
+        return cls(**_values(cls, given, environ))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a result may say of it: everything but the key."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "api_key"}
+
+
+def _check_address(address: str) -> None:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError("--llm-api-base is no web address; give one like http://host:port/v1")
+    if "@" in parts.netloc or parts.query or parts.fragment:  # results name the address, and must not name a secret
+        raise SettingsError(
+            "--llm-api-base holds a user, a query or a fragment; give the bare address, and a key in RAG_LLM_API_KEY"
+        )
+
+
+def _values(cls: type, given: Mapping[str, Any] | None, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Values by field name: what is given, then what a variable says; the rest is left to the defaults."""
+    values: dict[str, Any] = {}
+    for f in fields(cls):
+        flag_value = (given or {}).get(f.name)
+        if flag_value is not None:
+            values[f.name] = flag_value
+            continue
+        variable = env_name(f)
+        text = environ.get(variable)
+        if text is not None and text != "":
+            values[f.name] = _parse(text, type(f.default), variable)
+    return values
 
 
 def env_name(f: Any) -> str:

@@ -1,11 +1,14 @@
 """Golden files, metrics, uncertainty: the instruments (rung 0)."""
 
 from rungs.measure.ablation import Ablation, ablate
-from rungs.measure.compare import Comparison, compare
+from rungs.measure.compare import Comparison, compare, compare_kinds
+from rungs.measure.crosscheck import CrossCheck, cross_check
 from rungs.measure.evaluate import evaluate, evaluate_all
 from rungs.measure.explain import Explanation, explain
+from rungs.measure.gate import Gate, gate
 from rungs.measure.golden import Golden, Label, Question, load_golden
 from rungs.measure.intervals import estimate
+from rungs.measure.judged import JudgedComparison, JudgedRun, compare_judged, judge_run
 from rungs.measure.ledger import append, heldout_looks, read
 from rungs.measure.locate import Location, Locator, locate
 from rungs.measure.metrics import METRICS, Judgement, judge, score
@@ -18,8 +21,12 @@ __all__ = [
     "METRICS",
     "Ablation",
     "Comparison",
+    "CrossCheck",
     "Explanation",
+    "Gate",
     "Golden",
+    "JudgedComparison",
+    "JudgedRun",
     "Judgement",
     "Label",
     "Location",
@@ -31,13 +38,18 @@ __all__ = [
     "ablate",
     "append",
     "compare",
+    "compare_judged",
+    "compare_kinds",
+    "cross_check",
     "estimate",
     "evaluate",
     "evaluate_all",
     "explain",
     "find_regressions",
+    "gate",
     "heldout_looks",
     "judge",
+    "judge_run",
     "load_golden",
     "load_run",
     "locate",

@@ -11,7 +11,7 @@ evaluation"; Holm (1979), Scandinavian Journal of Statistics 6; Sakai (2014), SI
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,17 @@ from rungs.measure.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARED", "MARGIN", "Change", "Comparison", "Difference", "compare", "power", "smallest_readable"]
+__all__ = [
+    "COMPARED",
+    "MARGIN",
+    "Change",
+    "Comparison",
+    "Difference",
+    "compare",
+    "compare_kinds",
+    "power",
+    "smallest_readable",
+]
 
 MARGIN = 0.03
 """Differences inside plus or minus this are as good as none."""
@@ -267,6 +277,40 @@ def compare(
     )
 
 
+def compare_kinds(
+    before: Report, after: Report, metric: str = "recall@8", *, margin: float = MARGIN
+) -> dict[str, Difference]:
+    """One metric kind by kind: a mean over all questions can rise while one kind is lost altogether.
+
+    Parameters
+    ----------
+    before, after
+        Reports on the same questions.
+    metric
+        From `COMPARED`.
+    margin
+        Half-width of what counts as equivalent.
+
+    Returns
+    -------
+    dict
+        By kind that the metric says something about. The p-values are Holm-corrected over the kinds: ten looks are ten
+        chances to be lucky.
+
+    Raises
+    ------
+    RunError
+        As `compare`.
+    """
+    check_comparable("before", before, "after", after)
+    kinds = dict.fromkeys(case["kind"] for case in before.cases)
+    pairs = list(zip(before.cases, after.cases, strict=True))
+    found = {kind: _values([pair for pair in pairs if pair[0]["kind"] == kind], metric) for kind in kinds}
+    found = {kind: d for kind, d in found.items() if d.size}
+    ps = _holm([permutation_p(d) for d in found.values()])
+    return {kind: _difference(kind, metric, d, p, margin, 0.0) for (kind, d), p in zip(found.items(), ps, strict=True)}
+
+
 def check_comparable(name: str, report: Report, other_name: str, other: Report) -> None:
     """Raise RunError unless two reports are of the same questions, labels and corpus, and neither FAILED."""
     for label, one in ((name, report), (other_name, other)):
@@ -393,7 +437,10 @@ def _verdict(value: float, low: float, high: float, p: float, n: int, margin: fl
 
 
 def _paired(base: Report, other: Report, metric: str) -> np.ndarray:
-    pairs = zip(base.cases, other.cases, strict=True)
+    return _values(zip(base.cases, other.cases, strict=True), metric)
+
+
+def _values(pairs: Iterable[tuple[dict[str, Any], dict[str, Any]]], metric: str) -> np.ndarray:
     values = [(a["metrics"][metric], b["metrics"][metric]) for a, b in pairs]
     return np.array([b - a for a, b in values if a is not None and b is not None], dtype=float)
 

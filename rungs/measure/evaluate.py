@@ -1,27 +1,27 @@
 """Ask a retriever every question of a golden file, and report.
 
 Any LlamaIndex retriever will do. One that has ``search`` (a `rungs.funnel.Funnel`) is asked through it, which adds the
-route taken and the abstention signal. Nothing that goes wrong is averaged away: a question that raises, a node returned
-twice, scores out of order or NaN, a hit that cannot be placed in the corpus, a stage that was skipped each make the
-report FAILED.
+route taken and the abstention signal. Nothing that goes wrong is averaged away: a question that raises, a chunk returned
+twice, scores out of order or NaN, a hit that cannot be placed in the corpus or that the filter in force forbids, a stage
+that was skipped, no hit for any question at all each make the report FAILED.
 """
 
 import contextlib
 import gc
 import math
+import re
 import statistics
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from tqdm.auto import tqdm
 
 from rungs.errors import RunError
 from rungs.measure.golden import Golden, Label, Question
+from rungs.measure.latency import Times, time_questions
 from rungs.measure.locate import Location, Locator
 from rungs.measure.metrics import Judged, Judgement, aggregate, judge, score
 from rungs.measure.report import Report
@@ -30,7 +30,6 @@ from rungs.measure.shared import share
 __all__ = ["DEPTH", "evaluate", "evaluate_all"]
 
 DEPTH = 40
-_WARM_UP = 3
 
 
 @runtime_checkable
@@ -76,7 +75,8 @@ def evaluate(
     pooled
         Count labels under ``also`` as right.
     latency
-        Also time every question in a pass of its own, as the retriever is configured.
+        Also time every question in a pass of its own, as the retriever is configured. Where the times are those of a
+        memory that already held the answers, ``Report.latency`` gives the reason in their place.
     progress
         Show a bar on stderr.
 
@@ -121,13 +121,14 @@ def _evaluate(
     _check(retrievers, depth)
     locator = Locator(golden.corpus)
     # timed before anything is asked for quality, so that what a retriever remembers cannot make it look fast
-    times = {n: _time(r, golden.questions, n, progress) if latency else _Times() for n, r in retrievers.items()}
+    times = {n: _time(r, golden.questions, n, progress) if latency else Times() for n, r in retrievers.items()}
     shared = share(retrievers) if len(retrievers) > 1 else retrievers
     reports = {}
     for name, retriever in shared.items():
         asked = _bar(golden.questions, f"{name} measuring", progress)
+        config = _config(retrievers[name])
         with _without_collector():
-            answers = [_ask(retriever, question, depth, locator) for question in asked]
+            answers = [_ask(retriever, question, depth, locator, config) for question in asked]
             reports[name] = _report(retrievers[name], golden, answers, times[name], pooled)
     return reports
 
@@ -143,40 +144,12 @@ def _check(retrievers: Mapping[str, BaseRetriever], depth: int) -> None:
             )
 
 
+def _time(retriever: BaseRetriever, questions: Sequence[Question], name: str, progress: bool) -> Times:
+    return time_questions(retriever, questions, shown=_bar(questions, f"{name} timing", progress))
+
+
 def _bar(questions: Sequence[Question], label: str, progress: bool) -> Iterable[Question]:
     return tqdm(questions, desc=label.strip(), unit="question", leave=False, disable=not progress)
-
-
-# --- latency
-
-
-@dataclass(slots=True)
-class _Times:
-    ms: dict[str, float] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-
-    def summary(self) -> dict[str, float | int | None]:
-        if not self.ms or self.errors:
-            return {"p50_ms": None, "p95_ms": None, "n": 0}
-        p50, p95 = np.percentile(list(self.ms.values()), (50, 95))
-        return {"p50_ms": round(float(p50), 3), "p95_ms": round(float(p95), 3), "n": len(self.ms)}
-
-
-def _time(retriever: BaseRetriever, questions: Sequence[Question], name: str, progress: bool) -> _Times:
-    """One query at a time through the retriever as configured, after warm-up on texts that are no question here."""
-    for question in questions[:_WARM_UP]:
-        with contextlib.suppress(Exception):  # what fails here fails on the questions too, where it is recorded
-            retriever.retrieve(" ".join(reversed(question.q.split())))
-    times = _Times()
-    for question in _bar(questions, f"{name} timing", progress):
-        start = time.perf_counter()
-        try:
-            retriever.retrieve(question.q)
-        except Exception as error:
-            times.errors[question.id] = f"while timed: {_describe(error)}"
-        else:
-            times.ms[question.id] = round((time.perf_counter() - start) * 1000, 3)
-    return times
 
 
 # --- quality
@@ -194,11 +167,13 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _ask(retriever: BaseRetriever, question: Question, depth: int, locator: Locator) -> _Answer:
+def _ask(
+    retriever: BaseRetriever, question: Question, depth: int, locator: Locator, config: Mapping[str, Any]
+) -> _Answer:
     answer = _Answer(question)
     try:
         answer.hits, answer.details = _hits(retriever, question.q, depth)
-        answer.error = _broken_contract(answer.hits) or _degraded(answer.details)
+        answer.error = _broken_contract(answer.hits) or _forbidden(answer.hits, config) or _degraded(answer.details)
         answer.places = [locator.locate(hit.node) for hit in answer.hits]
     except Exception as error:
         answer.error = answer.error or _describe(error)
@@ -235,12 +210,14 @@ def _degraded(details: Mapping[str, Any]) -> str | None:
 
 def _broken_contract(hits: Sequence[NodeWithScore]) -> str | None:
     """What makes these hits no ranking, or ``None``."""
-    seen: dict[str, int] = {}
+    seen: dict[Any, int] = {}
     last: float | None = None
     for rank, hit in enumerate(hits, start=1):
         if hit.node.node_id in seen:
             return f"node {hit.node.node_id!r} is at ranks {seen[hit.node.node_id]} and {rank}; return each node once"
         seen[hit.node.node_id] = rank
+        if (before := seen.setdefault(_stated_place(hit), rank)) != rank:
+            return f"the same text of the same lines is at ranks {before} and {rank} under two ids; index it once"
         if hit.score is None:
             continue
         if math.isnan(hit.score):
@@ -251,14 +228,52 @@ def _broken_contract(hits: Sequence[NodeWithScore]) -> str | None:
     return None
 
 
+def _stated_place(hit: NodeWithScore) -> Any:
+    """What two hits share only if they are one chunk; without stated lines nothing but the node itself.
+
+    Lines alone do not do: a long line is cut into several chunks.
+    """
+    data = hit.node.metadata
+    place = (data.get("path"), data.get("start_line"), data.get("end_line"))
+    return id(hit) if None in place else (*place, hit.node.get_content(metadata_mode=MetadataMode.NONE))
+
+
+def _forbidden(hits: Sequence[NodeWithScore], config: Mapping[str, Any]) -> str | None:
+    """A hit that the filter in force does not allow: the filter is in the report and never reached the search."""
+    filters = {name: str(config.get(name) or "") for name in ("category", "language", "path_prefix")}
+    for rank, hit in enumerate(hits, start=1):
+        for name, wanted in filters.items():
+            value = str(hit.node.metadata.get("path" if name == "path_prefix" else name, ""))
+            fits = value.startswith(wanted) if name == "path_prefix" else value in re.split(r"[,\s]+", wanted)
+            if wanted and not fits:
+                return f"the hit at rank {rank} is {value!r}, and {name} allows {wanted!r} only; filter every channel"
+    return None
+
+
+def _all_empty(answers: Sequence[_Answer]) -> str | None:
+    """Not one hit for any question that has an answer: a search that is not connected, and not a poor one.
+
+    An empty list that the retriever accounts for, by hits it dropped or a match it calls weak, is an abstention.
+    """
+    asked = [answer for answer in answers if not answer.question.negative]
+    silent = [a for a in asked if not (a.hits or a.error or a.details.get("dropped") or a.details.get("weak_match"))]
+    if not asked or len(silent) < len(asked):
+        return None
+    return f"no hits for any of the {len(asked)} questions with an answer; check the index and what the filters let pass"
+
+
 # --- report
 
 
 def _report(
-    retriever: BaseRetriever, golden: Golden, answers: Sequence[_Answer], times: _Times, pooled: bool
+    retriever: BaseRetriever, golden: Golden, answers: Sequence[_Answer], times: Times, pooled: bool
 ) -> Report:
+    nothing = _all_empty(answers)
     for answer in answers:
-        answer.error = answer.error or times.errors.get(answer.question.id)
+        if (raised := times.errors.get(answer.question.id)) is not None:
+            answer.error = answer.error or f"while timed: {_describe(raised)}"
+        if nothing and not answer.question.negative:
+            answer.error = answer.error or nothing
     judgements = [judge(a.question, a.places, pooled=pooled) for a in answers]
     figures = score([_judged(a, j) for a, j in zip(answers, judgements, strict=True)])
     failed = any(answer.error for answer in answers)

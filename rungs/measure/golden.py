@@ -11,12 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.corpus import label_spans, nearest
 from rungs.errors import GoldenError
+from rungs.measure.split import check_split, is_held_out, tuning_file
 
 if TYPE_CHECKING:
     from rungs.corpus import Corpus
@@ -82,6 +83,8 @@ class Question:
         Free text; ``why`` names what in the source makes the labels right.
     also
         Further places judged right later, from a pool of several systems' results; used only by pooled figures.
+    line
+        Where it stands in its file, from 1.
     """
 
     id: str
@@ -92,6 +95,7 @@ class Question:
     difficulty: str = ""
     why: str = ""
     also: tuple[Label, ...] = ()
+    line: int = field(default=0, compare=False, repr=False)
 
     @property
     def negative(self) -> bool:
@@ -128,8 +132,8 @@ class Golden:
 
     @property
     def held_out(self) -> bool:
-        """Whether the file's name says that it only reports (``celery.heldout.jsonl``): nothing may be chosen on it."""
-        return "heldout" in self.path.name.split(".")
+        """Whether it only reports: its file name has the part ``heldout``, as in ``celery.heldout.jsonl``."""
+        return is_held_out(self.name)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -140,6 +144,9 @@ class Golden:
 
 def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     """Read a golden file and resolve its labels.
+
+    A held-out file (``celery.heldout.jsonl``) is checked against the tuning file next to it (``celery.jsonl``), where
+    there is one: see `rungs.measure.split.check_split`.
 
     Parameters
     ----------
@@ -156,7 +163,8 @@ def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     Raises
     ------
     GoldenError
-        For the first line that is malformed, repeats an earlier one, or holds a label that does not resolve.
+        For the first line that is malformed, repeats an earlier one, holds a label that does not resolve, or asks in a
+        held-out file what the tuning file asks.
     """
     path = Path(path)
     try:
@@ -170,7 +178,10 @@ def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     questions = tuple(_questions(text, path, corpus))
     if not questions:
         raise GoldenError(f"{path}: holds no question; add one JSON object per line")
-    return Golden(path.stem, path, hashlib.sha256(data).hexdigest(), questions, corpus)
+    golden = Golden(path.stem, path, hashlib.sha256(data).hexdigest(), questions, corpus)
+    if (tuning := tuning_file(path)) is not None:
+        check_split(load_golden(tuning, corpus), golden)
+    return golden
 
 
 def _questions(text: str, path: Path, corpus: "Corpus") -> Iterator[Question]:
@@ -181,7 +192,7 @@ def _questions(text: str, path: Path, corpus: "Corpus") -> Iterator[Question]:
         if not line.strip():
             continue
         where = f"{path}:{number}"
-        question = _question(_parse(line, where), where, corpus)
+        question = replace(_question(_parse(line, where), where, corpus), line=number)
         _first_use(ids, question.id, number, f"{where}: id {question.id!r}", "give this one another id")
         _first_use(texts, _plain(question.q), number, f"{where}: question text", "ask something else or delete one")
         yield question

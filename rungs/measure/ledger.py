@@ -36,7 +36,8 @@ def append(report: Report, path: str | Path, *, label: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        The row.
+        The row. That of a held-out file says under ``look`` how often the file was looked at by now, this time
+        included; one that was edited or renamed in between is still the same file.
 
     Raises
     ------
@@ -44,6 +45,8 @@ def append(report: Report, path: str | Path, *, label: str) -> dict[str, Any]:
         When the file cannot be written.
     """
     row = _row(report, label)
+    if report.held_out:
+        row["look"] = heldout_looks(path, report.golden["sha256"], report.golden["name"]) + 1
     line = json.dumps(row, allow_nan=False, ensure_ascii=False).encode() + b"\n"
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -93,6 +96,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     return rows
 
 
-def heldout_looks(path: str | Path, golden_sha: str) -> int:
-    """How many rows were measured on the golden file with this sha256."""
-    return sum(row["golden"]["sha256"] == golden_sha for row in read(path))
+def heldout_looks(path: str | Path, golden_sha: str, name: str | None = None) -> int:
+    """How many rows were measured on the golden file with this sha256, or with this name where one is given."""
+    golden = [row["golden"] for row in read(path)] if Path(path).is_file() else []
+    return sum(one["sha256"] == golden_sha or (name is not None and one["name"] == name) for one in golden)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.errors import RunError
+from rungs.measure.split import is_held_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,8 @@ class Report:
     calibration
         Best dense scores of positives and negatives; ``None`` where no channel gave any.
     latency
-        ``p50_ms``, ``p95_ms``, ``n``: one query at a time, nothing shared, after warm-up.
+        ``p50_ms``, ``p95_ms``, ``n``: one query at a time, nothing shared, after warm-up. Where the times were a
+        cache's and not the search's, ``None`` and the ``reason``.
     cases
         One row per question.
     status
@@ -68,7 +70,7 @@ class Report:
     metrics: Estimates
     by_kind: dict[str, Estimates]
     calibration: dict[str, float | None]
-    latency: dict[str, float | int | None]
+    latency: dict[str, float | int | str | None]
     cases: list[dict[str, Any]] = field(repr=False)
     status: Literal["ok", "FAILED"]
     depth: int
@@ -78,6 +80,11 @@ class Report:
     def failures(self) -> dict[str, str]:
         """What went wrong, by question id."""
         return {case["id"]: case["error"] for case in self.cases if case["error"]}
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it was measured on a held-out file, by which nothing may be chosen."""
+        return is_held_out(self.golden["name"])
 
     def only(self, ids: Collection[str]) -> "Report":
         """The same run on some of its questions, every figure counted anew; latency and calibration are left out.
@@ -165,14 +172,31 @@ class Report:
         except RunError as error:
             raise RunError(f"{path}: {error}") from None
 
-    def summary(self) -> str:
-        """A few lines for a terminal."""
+    def summary(self, look: int | None = None) -> str:
+        """A few lines for a terminal.
+
+        Parameters
+        ----------
+        look
+            For a held-out file: the how-manieth look at it this is, as `rungs.measure.append` counts.
+        """
         head = f"{self.golden['name']} on {self.corpus['name']}: {self.n} questions, {self.model or 'no model'}"
         if self.status == "FAILED":
-            shown = [f"  {name}: {error}" for name, error in list(self.failures.items())[:5]]
-            return "\n".join([f"{head}, FAILED on {len(self.failures)}", *shown])
+            return "\n".join([f"{head}, FAILED on {len(self.failures)}", *self._shown_failures()])
         figures = [f"  {name:<17}{_figure(self.metrics[name])}" for name in _SHOWN]
-        return "\n".join([head, *figures, f"  {'p50':<17}{_milliseconds(self.latency['p50_ms'])}"])
+        latency = _milliseconds(self.latency["p50_ms"], self.latency.get("reason"))
+        note = [f"  held-out file, look number {look or 'unknown'}: report it, choose nothing by it"]
+        return "\n".join([head, *figures, f"  {'p50':<17}{latency}", *(note if self.held_out else [])])
+
+    def _shown_failures(self) -> list[str]:
+        """One line an error, however many questions it befell."""
+        ids: dict[str, list[str]] = {}
+        for name, error in self.failures.items():
+            ids.setdefault(error, []).append(name)
+        return [
+            f"  {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {error}"
+            for error, names in list(ids.items())[:5]
+        ]
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per metric and group (``all``, then each kind): ``group, metric, value, low, high, n``."""
@@ -221,8 +245,8 @@ def _number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) <= 1 else f"{value:,.0f}"
 
 
-def _milliseconds(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.1f} ms"
+def _milliseconds(value: Any, reason: Any = None) -> str:
+    return str(reason or "not measured") if value is None else f"{value:.1f} ms"
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from rungs.corpus import Corpus, SourceFile
 from rungs.measure import Golden, load_golden
 
-from .toys import GUIDE, TASKS
+from .toys import GUIDE, LONG, SEND, TASKS, line, negative
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +31,14 @@ def make_golden(tmp_path: Path, corpus: Corpus) -> Callable[..., Golden]:
         return load_golden(path, corpus)
 
     return make
+
+
+@pytest.fixture
+def golden(make_golden: Callable[..., Golden]) -> Golden:
+    return make_golden(
+        line("retry"),
+        line("send", (SEND,), kind="symbol"),
+        line("both", (SEND, LONG), mode="all", kind="multi-hop"),
+        negative("resort"),
+        negative("kafka", kind="negative-near"),
+    )

@@ -80,7 +80,6 @@ BAD = {
     "negative with expect": (line("b", kind="negative-near"), "kind 'negative-near' has labels"),
     "negative with also": (negative("b", also=[RETRY]), "kind 'negative-far' has labels"),
     "positive without": (line("b", ()), "kind 'prose-en' expects nothing; add a label"),
-    "same id": (line("a", q="another"), "id 'a' was used on line 1 already"),
     "same text": (line("b", q="WHERE  is a?"), "question text was used on line 1 already"),
     "label twice": (line("b", (RETRY, RETRY)), f"label '{RETRY}' is given twice"),
     "label in both": (line("b", also=[RETRY]), f"label '{RETRY}' is given twice"),

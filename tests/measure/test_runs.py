@@ -48,14 +48,6 @@ def test_both_formats_give_the_hand_computed_figures(golden, tmp_path, text):
     assert report.metrics["mrr"]["value"] == pytest.approx((1 / 2 + 1) / 2)
 
 
-def test_a_question_without_a_line_makes_the_run_failed(golden, tmp_path):
-    run = load_run(write(tmp_path, JSON_RUN.splitlines()[0] + "\n"), golden)
-    report = evaluate(run, golden, latency=False, progress=False)
-    assert report.status == "FAILED"
-    assert set(report.failures) == {"b", "c"}
-    assert report.metrics["mrr"]["value"] is None
-
-
 def test_what_rungs_run_writes_can_be_read(golden, tmp_path):
     hit = {"rank": 1, "path": "app/retry.py", "symbol": "retry_policy", "start_line": 1, "end_line": 3, "category": "code",
            "score": 0.5, "scores": {"dense": 0.5}, "text": "…"}  # fmt: skip

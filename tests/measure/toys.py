@@ -7,6 +7,8 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from rungs.measure import METRICS, Golden, Report, evaluate
+
 TASKS = '''"""Tasks."""
 
 
@@ -102,3 +104,56 @@ class Searching(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.search(query_bundle.query_str).hits
+
+
+def answers() -> dict[str, list[NodeWithScore]]:
+    """What a middling retriever finds for the questions of the ``golden`` fixture."""
+    dense = {"scores": {"dense": 0.7}}
+    return {
+        "where is retry?": [hit("run", 14, 15, 0.9, **dense), hit("retry", 9, 12, 0.8, scores={"dense": 0.8, "b": 3})],
+        "where is send?": [hit("send", 18, 20, 0.6, scores={"dense": 0.6})],
+        "where is both?": [hit("send", 18, 20, 0.6, scores={"bm25": 2.0})],
+        "where is resort?": [hit("g", 1, 3, 0.5, path=GUIDE, scores={"dense": 0.5})],
+    }
+
+
+def quiet(retriever: BaseRetriever, golden: Golden, **options: Any) -> Report:
+    """Measure without a bar and without timing."""
+    return evaluate(retriever, golden, **{"latency": False, "progress": False} | options)
+
+
+def report(
+    values, *, ranks=None, golden="g" * 64, corpus="c" * 64, hits=None, config=None, metric="recall@8"
+) -> Report:
+    """A report whose questions scored ``values`` on one metric; a None is a negative."""
+    cases = []
+    for i, value in enumerate(values):
+        figures = dict.fromkeys(METRICS)
+        if value is not None:
+            figures[metric] = float(value)
+        cases.append(
+            {
+                "id": f"q{i}",
+                "q": f"question {i}",
+                "kind": "prose-en",
+                "expect": ["a.py"],
+                "metrics": figures,
+                "error": None,
+                "first_rank": ranks[i] if ranks else (1 if value else None),
+                "hits": [{"id": h} for h in (hits[i] if hits else [f"h{i}{value}"])],
+            }
+        )
+    return Report(
+        config=config or {},
+        corpus={"name": "c", "sha256": corpus},
+        golden={"name": "g", "sha256": golden},
+        model=None,
+        n=len(cases),
+        metrics={},
+        by_kind={},
+        calibration={},
+        latency={},
+        cases=cases,
+        status="ok",
+        depth=40,
+    )
