@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rungs.lexical import MilvusBM25Retriever as MilvusBM25Retriever
     from rungs.measure import evaluate as evaluate
     from rungs.measure import evaluate_all as evaluate_all
+    from rungs.measure import find_golden as find_golden
     from rungs.measure import load_golden as load_golden
     from rungs.settings import Settings as Settings
     from rungs.workbench import Workbench as Workbench
@@ -26,6 +27,7 @@ _HOMES = {
     "Workbench": "rungs.workbench",
     "evaluate": "rungs.measure",
     "evaluate_all": "rungs.measure",
+    "find_golden": "rungs.measure",
     "load_golden": "rungs.measure",
 }
 

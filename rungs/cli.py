@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     _quiet_libraries()
     try:
+        _check_outputs(args)
         return args.run(args)
     except RungsError as error:
         if args.debug:
@@ -210,6 +211,21 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings.from_environment(given)
 
 
+_OUTPUTS = ("save", "save_judged", "ledger", "out", "picture", "write")
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Before minutes are spent: a file that was asked for can lie where it was asked for."""
+    for name in _OUTPUTS:
+        path, flag = getattr(args, name, None), f"--{name.replace('_', '-')}"
+        if not isinstance(path, Path) or path == Path():
+            continue
+        if not path.parent.is_dir():
+            raise SettingsError(f"{flag} {path}: there is no folder {path.parent}; make it, or check the path")
+        if path.is_dir():
+            raise SettingsError(f"{flag} {path} is a folder; name a file")
+
+
 def _bench(args: argparse.Namespace) -> Any:
     from rungs.workbench import Workbench
 
@@ -222,15 +238,15 @@ def _bench(args: argparse.Namespace) -> Any:
 def _ladder(args: argparse.Namespace) -> int:
     from rungs import ladder
     from rungs.corpus import fetch, pins
-    from rungs.measure import load_golden
+    from rungs.measure import find_golden, load_golden
 
     bench = _bench(args)
     name = bench.settings.corpus
     start = time.perf_counter()
     if name in pins():
-        fetch(name, bench.home, progress=not args.quiet)
+        bench.corpus = fetch(name, bench.home, progress=not args.quiet)  # read and checked once
     fetched = time.perf_counter() - start
-    golden = load_golden(args.golden or _golden_file(name), bench.corpus)
+    golden = load_golden(args.golden or find_golden(name), bench.corpus)
     rows = list(ladder.ROWS)
     if args.peers:
         from rungs.peers import PEERS
@@ -250,16 +266,6 @@ def _ladder(args: argparse.Namespace) -> int:
     else:
         _print_ladder(result)
     return 1 if result.failed else 0
-
-
-def _golden_file(corpus: str) -> Path:
-    """The golden file that comes with a corpus: in the working directory, in the checkout, or in the package."""
-    package = Path(__file__).parent
-    for folder in (Path.cwd() / "golden", package.parent / "golden", package / "_golden"):
-        path = folder / f"{corpus}.jsonl"
-        if path.is_file():
-            return path
-    raise RunError(f"there is no golden/{corpus}.jsonl; say which questions to ask with --golden FILE")
 
 
 def _print_ladder(result: Any) -> None:
@@ -481,11 +487,11 @@ def _further(
 
 
 def _gate(args: argparse.Namespace) -> int:
-    from rungs.measure import Report, evaluate, gate, load_golden
+    from rungs.measure import Report, evaluate, find_golden, gate, load_golden
 
     bench = _bench(args)
     baseline = Report.load(args.baseline)
-    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
     now = evaluate(bench.funnel(), golden, pooled=baseline.pooled, latency=False, progress=not args.quiet)
     result = gate(baseline, now, margin=args.margin)
     _show(result, args)
@@ -493,10 +499,10 @@ def _gate(args: argparse.Namespace) -> int:
 
 
 def _smoke(args: argparse.Namespace) -> int:
-    from rungs.measure import evaluate, load_golden
+    from rungs.measure import evaluate, find_golden, load_golden
 
     bench = _bench(args)
-    golden = load_golden(args.file or _golden_file(f"{bench.settings.corpus}.smoke"), bench.corpus)
+    golden = load_golden(args.file or find_golden(f"{bench.settings.corpus}.smoke"), bench.corpus)
     report = evaluate(bench.funnel(), golden, depth=bench.settings.top_k, latency=False, progress=False)
     lost = [case for case in report.cases if case["error"] or (case["expect"] and case["first_rank"] is None)]
     if args.json:
@@ -519,30 +525,30 @@ def _instead(case: dict[str, Any]) -> str:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    from rungs.measure import explain, load_golden
+    from rungs.measure import explain, find_golden, load_golden
 
     bench = _bench(args)
-    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
     return _show(explain(bench.funnel(), args.id, golden, k=bench.settings.top_k), args)
 
 
 def _regressions(args: argparse.Namespace) -> int:
-    from rungs.measure import Report, find_regressions, load_golden
+    from rungs.measure import Report, find_golden, find_regressions, load_golden
 
     bench = _bench(args)
     baseline = Report.load(args.baseline)
-    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
     found = find_regressions(baseline, bench.funnel(), golden, k=bench.settings.top_k, progress=not args.quiet)
     return _show(found, args)
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from rungs.measure import load_golden, sweep
+    from rungs.measure import find_golden, load_golden, sweep
 
     bench = _bench(args)
     field = next(f for f in fields(Settings) if f.metadata["flag"] == args.setting)
     values = [_as_setting(field, text.strip()) for text in args.values.split(";")]
-    golden = load_golden(args.golden or _golden_file(bench.settings.corpus), bench.corpus)
+    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
     file = Path(args.controls)
     controls = load_golden(file, bench.corpus) if file.suffix == ".jsonl" else args.controls.split(",")
     found = sweep(field.name, values, golden, controls, make=bench.funnel, progress=not args.quiet)
@@ -582,12 +588,12 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _copy(args: argparse.Namespace) -> int:
-    from rungs.copying import copy_rung
+    from rungs.copying import copy_rung, import_hint
 
     written = copy_rung(args.rung, args.dest, overwrite=args.overwrite)
     for path in written:
         print(path)
-    print(f"import it as: from {args.dest.resolve().name}.{args.rung} import …", file=sys.stderr)
+    print(import_hint(args.rung, args.dest), file=sys.stderr)
     return 0
 
 

@@ -1,13 +1,15 @@
 """Take a rung into another project: its module, and the modules of this package that it imports."""
 
 import ast
+import keyword
 import re
 from importlib import resources
+from itertools import takewhile
 from pathlib import Path
 
 from rungs.errors import SettingsError
 
-__all__ = ["RUNGS", "copy_rung", "imported_modules"]
+__all__ = ["RUNGS", "copy_rung", "import_hint", "imported_modules"]
 
 RUNGS = ("dense", "lexical", "grep", "tokenizer", "hits")
 """Modules that work outside this package; a test copies each one and uses it there."""
@@ -68,6 +70,26 @@ def copy_rung(rung: str, destination: Path, *, overwrite: bool = False) -> list[
     for name, text in sources.items():
         (destination / name).write_text(text, encoding="utf-8")
     return [destination / name for name in sorted(sources)]
+
+
+def import_hint(rung: str, destination: Path) -> str:
+    """How to import a rung from the folder it was copied into, in one line.
+
+    The line works in the working directory where the folder is below it; otherwise it says what must be on the path.
+    """
+    here, folder = Path.cwd().resolve(), destination.resolve()
+    above = here if here in folder.parents else folder.parent
+    parts = folder.relative_to(above).parts
+    packages = list(takewhile(_is_name, reversed(parts)))[::-1]
+    if not packages:
+        return f"{folder.name!r} is no name that Python can import; rename the folder first"
+    root = above.joinpath(*parts[: len(parts) - len(packages)])
+    line = f"from {'.'.join(packages)}.{rung} import …"
+    return f"import it here as: {line}" if root == here else f"with {root} on PYTHONPATH, import it as: {line}"
+
+
+def _is_name(part: str) -> bool:
+    return part.isidentifier() and not keyword.iskeyword(part)
 
 
 def _closure(rung: str) -> dict[str, str]:

@@ -53,7 +53,8 @@ _FILES = ("chunks.jsonl", "tokens.txt", "vectors.npy", "milvus.db")
 _VERSION = re.compile(r"^(\d{4,})-[0-9a-f]{12}$")
 
 Report = Callable[[str, int, int], Any]
-"""Progress: called with a stage, how much of it is done, and how much there is."""
+"""Progress: called with a stage, how much of it is done, and how much there is. The stage ``remembered`` is reported once:
+how many of the texts the vector cache already knew."""
 
 
 def index_folder(home: Path, corpus: str, chunking: str, model: str) -> Path:
@@ -193,6 +194,7 @@ def _embed(chunks: Sequence[Chunk], embedder: Any, report: Report) -> tuple[np.n
         known = {k: v for k, v in cache.get(texts).items() if v.shape == (embedder.dim,) and np.isfinite(v).all()}
         missing = sorted((key for key in texts if key not in known), key=lambda key: len(texts[key]), reverse=True)
         done = 0
+        report("remembered", len(texts) - len(missing), len(texts))
         report("embed", 0, len(missing))
         for start in range(0, len(missing), EMBED_BLOCK):
             block = missing[start : start + EMBED_BLOCK]

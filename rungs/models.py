@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -43,12 +44,17 @@ _INSTRUCTIONS = {
     "multilingual-e5-": ("query: ", "passage: "),
 }
 
+_LOADING = threading.Lock()
+
 Progress = Callable[[int], Any]
 """Called with the number of texts just embedded."""
 
 
 class _Embedder(BaseEmbedding):
     """What both embedders share: length-sorted batches and LlamaIndex's method names."""
+
+    def load(self) -> None:
+        """Read the weights now, where that is left until they are needed."""
 
     def encode_passages(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Embed many passages.
@@ -102,7 +108,7 @@ class MiniLMEmbedder(_Embedder):
     """
 
     _folder: Path = PrivateAttr()
-    _torch: Any = PrivateAttr()
+    _torch: Any = PrivateAttr(default=None)
     _query_model: Callable[[Any], Any] = PrivateAttr()
     _tokenizer: Any = PrivateAttr()
     _passage_model: Any = PrivateAttr(default=None)
@@ -113,15 +119,22 @@ class MiniLMEmbedder(_Embedder):
         self._folder = folder or _packaged_minilm()
         _verify_minilm(self._folder)
         _no_hub()
-        import torch
         from tokenizers import Tokenizer
 
-        self._torch = torch
-        self._threads = torch.get_num_threads()  # two queries at once must not leave the documents with one thread
-        self._query_model = load_bert(self._folder)
         self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+
+    def load(self) -> None:
+        """Import torch and read the weights; what only asks which model this is need not wait for that."""
+        with _LOADING:
+            if self._torch is not None:
+                return
+            import torch
+
+            self._threads = torch.get_num_threads()  # two queries at once must not leave the documents with one thread
+            self._query_model = load_bert(self._folder)
+            self._torch = torch
 
     @property
     def dim(self) -> int:
@@ -148,6 +161,7 @@ class MiniLMEmbedder(_Embedder):
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
 
     def _get_query_embedding(self, query: str) -> list[float]:
+        self.load()
         # One thread: a query is too short to share out, and on a busy machine the wait for a second thread takes
         # twenty times as long as the query itself.
         threads = self._torch.get_num_threads()
@@ -183,6 +197,7 @@ class MiniLMEmbedder(_Embedder):
 
     def _passages(self) -> Any:
         if self._passage_model is None:
+            self.load()
             from transformers import BertModel
 
             with _quiet():

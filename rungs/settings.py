@@ -66,7 +66,7 @@ class Settings:
             _check(getattr(self, f.name), f.metadata)
         for name in self.categories():
             if name not in CATEGORIES:
-                raise SettingsError(f"--category {name!r} is unknown; use one or more of {', '.join(CATEGORIES)}")
+                raise SettingsError(f"--category has {name!r}, which is unknown; use one or more of {', '.join(CATEGORIES)}")
 
     @classmethod
     def from_environment(
@@ -86,7 +86,7 @@ class Settings:
         SettingsError
             When a value has the wrong type or is not one of the choices; the message names the flag or variable.
         """
-        return cls(**_values(cls, given, environ))
+        return _made(cls, given, environ)
 
     def but(self, **changes: Any) -> "Settings":
         """A copy with some settings changed."""
@@ -148,7 +148,7 @@ class Endpoint:
         SettingsError
             When no server or no model is named, or a value cannot be used.
         """
-        return cls(**_values(cls, given, environ))
+        return _made(cls, given, environ)
 
     def to_dict(self) -> dict[str, Any]:
         """What a result may say of it: everything but the key."""
@@ -165,19 +165,21 @@ def _check_address(address: str) -> None:
         )
 
 
-def _values(cls: type, given: Mapping[str, Any] | None, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Values by field name: what is given, then what a variable says; the rest is left to the defaults."""
-    values: dict[str, Any] = {}
-    for f in fields(cls):
-        flag_value = (given or {}).get(f.name)
-        if flag_value is not None:
-            values[f.name] = flag_value
-            continue
-        variable = env_name(f)
-        text = environ.get(variable)
-        if text is not None and text != "":
-            values[f.name] = _parse(text, type(f.default), variable)
-    return values
+def _made(cls: type, given: Mapping[str, Any] | None, environ: Mapping[str, str]) -> Any:
+    """An instance from what is given, then what a variable says, then the defaults."""
+    flags = {name: value for name, value in (given or {}).items() if value is not None}
+    set_by = {f.name: env_name(f) for f in fields(cls) if f.name not in flags and environ.get(env_name(f))}
+    kinds = {f.name: type(f.default) for f in fields(cls)}
+    variables = {name: _parse(environ[variable], kinds[name], variable) for name, variable in set_by.items()}
+    try:
+        return cls(**variables, **flags)
+    except SettingsError as error:
+        # the checks name the flag; what is wrong may have been set by the variable
+        flag, space, rest = str(error).partition(" ")
+        for f in fields(cls):
+            if f.name in set_by and flag == f"--{f.metadata.get('flag')}":
+                raise SettingsError(f"{set_by[f.name]}{space}{rest}") from None
+        raise
 
 
 def env_name(f: Any) -> str:
@@ -198,8 +200,8 @@ _KINDS = {int: "a whole number", float: "a number", str: "text"}
 def _check(value: Any, metadata: Mapping[str, Any]) -> None:
     flag = f"--{metadata['flag']}"
     if metadata["choices"] and value not in metadata["choices"]:
-        raise SettingsError(f"{flag} {value!r} is not one of {', '.join(metadata['choices'])}")
+        raise SettingsError(f"{flag} is {value!r}; use one of {', '.join(metadata['choices'])}")
     if isinstance(value, int) and value < metadata["low"]:
-        raise SettingsError(f"{flag} {value} is too small; use at least {metadata['low']}")
+        raise SettingsError(f"{flag} is {value}; use at least {metadata['low']}")
     if isinstance(value, int) and value > MOST_RESULTS:
-        raise SettingsError(f"{flag} {value} is too large; use at most {MOST_RESULTS}")
+        raise SettingsError(f"{flag} is {value}; use at most {MOST_RESULTS}")

@@ -7,6 +7,7 @@ What the command line and the notebooks start from:
 >>> bench.funnel(search_mode="bm25").search("Task.retry") # doctest: +SKIP
 """
 
+import sys
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from tqdm.auto import tqdm
 
 from rungs.corpus import Corpus, find_home, load_corpus
+from rungs.errors import SettingsError
 from rungs.funnel import Funnel, open_channel
 from rungs.index import Index, build_index
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
 from rungs.settings import Settings
 
 __all__ = ["Workbench"]
+
+_SHOWN_PATHS = 8
 
 
 class Workbench:
@@ -95,9 +99,19 @@ class Workbench:
 
         Funnels that ask the same channel the same way hold the same channel object, so that a measurement of several
         can do its work once.
+
+        Raises
+        ------
+        SettingsError
+            When nothing in the corpus can pass the filters.
         """
         s = (settings or self.settings).but(**changes)
-        return Funnel.from_settings(s, {s.search_mode: self._channel(s.search_mode, s)}, self.embedder(s))
+        channel = self._channel(s.search_mode, s)
+        _check_filters(s, self.corpus)
+        funnel = Funnel.from_settings(s, {s.search_mode: channel}, self.embedder(s))
+        if funnel.embed_model is not None:
+            self.embedder(s).load()  # so that the first query's time is its own
+        return funnel
 
     def _channel(self, name: str, settings: Settings) -> BaseRetriever:
         # What does not reach the channel is set aside, so that it does not split what could be shared.
@@ -106,6 +120,24 @@ class Workbench:
         if key not in self._channels:
             self._channels[key] = open_channel(name, settings, self.index(settings).store, self.embedder(settings))
         return self._channels[key]
+
+
+def _check_filters(settings: Settings, corpus: Corpus) -> None:
+    """A filter that no file passes is a slip of the pen, and not a search that finds nothing."""
+    wanted, languages = settings.language, sorted({file.language for file in corpus.files})
+    if wanted and wanted not in languages:
+        raise SettingsError(
+            f"corpus {corpus.name!r} has no file in language {wanted!r}; it has {', '.join(filter(None, languages))} "
+            "(--language, RAG_LANGUAGE)"
+        )
+    start = settings.path_prefix
+    if start and not any(file.path.startswith(start) for file in corpus.files):
+        tops = sorted({file.path.partition("/")[0] for file in corpus.files})
+        shown = ", ".join(tops[:_SHOWN_PATHS]) + (", …" if len(tops) > _SHOWN_PATHS else "")
+        raise SettingsError(
+            f"corpus {corpus.name!r} has no path that starts with {start!r}; its paths start with {shown} "
+            "(--path-prefix, RAG_PATH_PREFIX)"
+        )
 
 
 class StageBars:
@@ -127,6 +159,11 @@ class StageBars:
     def report(self, stage: str, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` of a stage is finished."""
         if not self._enabled or total == 0:
+            return
+        if stage == "remembered":
+            self._close()
+            if done:
+                tqdm.write(f"{done:,} of {total:,} texts came from the vector cache", file=sys.stderr)
             return
         if stage != self._stage:
             self._close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rungs.copying import RUNGS, copy_rung, imported_modules
+from rungs.copying import RUNGS, copy_rung, import_hint, imported_modules
 from rungs.errors import SettingsError
 
 PACKAGE = Path(__file__).parents[1] / "rungs"
@@ -132,6 +132,34 @@ def test_a_file_in_the_way_is_kept_unless_told_otherwise(tmp_path: Path):
     assert (tmp_path / "hits.py").read_text() == "mine"
     copy_rung("dense", tmp_path, overwrite=True)
     assert (tmp_path / "dense.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("dest", "path", "line"),
+    [
+        ("taken", ".", "import it here as: from taken.hits import"),
+        ("lib/retrieval", ".", "import it here as: from lib.retrieval.hits import"),
+        ("my-app/lib/retrieval", "my-app", "my-app on PYTHONPATH, import it as: from lib.retrieval.hits import"),
+        ("../beside/retrieval", "../beside", "beside on PYTHONPATH, import it as: from retrieval.hits import"),
+        (".", "..", "on PYTHONPATH, import it as: from work.hits import"),
+    ],
+)
+def test_the_import_line_works_where_it_says(dest: str, path: str, line: str, tmp_path: Path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    copy_rung("hits", Path(dest))
+    hint = import_hint("hits", Path(dest))
+    assert line in hint
+    code = f"import sys\nsys.modules['rungs'] = None\nsys.path.insert(0, {path!r})\n"
+    code += "from " + hint.partition(": from ")[2].replace("…", "make_hit")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("dest", ["my-lib", "lib/class", "2fast"])
+def test_a_folder_that_cannot_be_imported_is_said_to_be_one(dest: str, tmp_path: Path):
+    assert "no name that Python can import" in import_hint("hits", tmp_path / dest)
 
 
 @pytest.mark.parametrize("name", ["nothing", "../errors", "funnel"])

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from rungs.errors import SettingsError
-from rungs.settings import Settings, env_name
+from rungs.settings import Endpoint, Settings, env_name
 
 
 def test_a_flag_beats_a_variable_beats_a_default():
@@ -22,15 +22,31 @@ def test_an_empty_variable_is_not_set():
     ("environ", "says"),
     [
         ({"RAG_TOP_K": "many"}, "RAG_TOP_K='many' is not a whole number"),
-        ({"RAG_TOP_K": "0"}, "--top-k 0 is too small"),
-        ({"RAG_SEARCH_MODE": "magic"}, "--mode 'magic' is not one of dense, bm25"),
-        ({"RAG_CATEGORY": "code,cod"}, "'cod' is unknown"),
+        ({"RAG_TOP_K": "0"}, "^RAG_TOP_K is 0; use at least 1$"),
+        ({"RAG_SEARCH_MODE": "magic"}, "^RAG_SEARCH_MODE is 'magic'; use one of dense, bm25$"),
+        ({"RAG_CATEGORY": "code,cod"}, "^RAG_CATEGORY has 'cod', which is unknown"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_one_line(environ: dict[str, str], says: str):
     with pytest.raises(SettingsError, match=says) as caught:
         Settings.from_environment({}, environ)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["top_k", "candidates"])
+def test_trouble_names_what_was_set(name: str):
+    """The flag where the flag was given, also with the variable set to something good."""
+    field = next(f for f in fields(Settings) if f.name == name)
+    with pytest.raises(SettingsError, match=f"^--{field.metadata['flag']} is 0"):
+        Settings.from_environment({name: 0}, {env_name(field): "5"})
+    other = {"top_k": "candidates", "candidates": "top_k"}[name]
+    with pytest.raises(SettingsError, match=f"^{env_name(field)} is 0"):
+        Settings.from_environment({other: 3}, {env_name(field): "0"})
+
+
+def test_a_server_that_a_variable_names_badly_is_said_by_the_variable():
+    with pytest.raises(SettingsError, match=r"^RAG_LLM_API_BASE is no web address"):
+        Endpoint.from_environment({"model": "m"}, {"RAG_LLM_API_BASE": "localhost"})
 
 
 def test_names_that_the_design_fixes():

@@ -158,7 +158,7 @@ def register(path: Path, name: str | None, home: Path) -> Corpus:
     _check_name(name)
     if name in pins():
         raise CorpusError(f"the name {name!r} belongs to a corpus that is fetched: choose another name")
-    known = _registered_root(name, home)
+    known = _intact_root(name, home)
     if known is not None and known != root:
         raise CorpusError(f"the name {name!r} already stands for {known}: choose another, or remove {home / name}")
     corpus = _read_corpus(name, root)
@@ -187,6 +187,8 @@ def load_corpus(name_or_path: str | Path, home: Path) -> Corpus:
             return _read_corpus(name, root)
     folder = Path(name).expanduser().resolve()
     if not folder.is_dir():
+        if _may_name(name) and (home / name).is_dir():
+            raise CorpusError(f"the record of {name!r} in {home / name} is lost: run `rungs index PATH --name {name}`")
         known = ", ".join([*pins(), *_registered_names(home)])
         raise CorpusError(f"no corpus or folder {name!r}: give a path, or one of {known}")
     return _read_corpus(_name_of(folder, home), folder)
@@ -305,8 +307,12 @@ def _tree_hash(root: Path) -> str:
     return digest.hexdigest()
 
 
+def _may_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
+
+
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or name in _RESERVED:
+    if not _may_name(name):
         raise CorpusError(
             f"{name!r} cannot name a corpus: use up to 64 letters, digits, '-', '_' or '.', "
             "starting with a letter or digit (`--name my-api`)"
@@ -315,7 +321,7 @@ def _check_name(name: str) -> None:
 
 def _registered_root(name: str, home: Path) -> Path | None:
     """Give the folder a name stands for, if it is registered."""
-    if not _NAME.fullmatch(name) or name in _RESERVED:
+    if not _may_name(name):
         return None
     record = home / name / "corpus.json"
     try:
@@ -323,7 +329,15 @@ def _registered_root(name: str, home: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{record} is damaged: remove it and register the folder again") from error
+        raise CorpusError(f"{record} is damaged: run `rungs index PATH --name {name}` to write it anew") from error
+
+
+def _intact_root(name: str, home: Path) -> Path | None:
+    """As `_registered_root`; a damaged record stands for nothing."""
+    try:
+        return _registered_root(name, home)
+    except CorpusError:
+        return None
 
 
 def _registered_names(home: Path) -> list[str]:
@@ -332,7 +346,7 @@ def _registered_names(home: Path) -> list[str]:
 
 def _name_of(folder: Path, home: Path) -> str:
     for name in _registered_names(home):
-        if _registered_root(name, home) == folder:
+        if _intact_root(name, home) == folder:
             return name
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).lstrip("._-") or "folder"
     return f"{plain[:48]}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"

@@ -6,12 +6,12 @@ from rungs.measure.crosscheck import CrossCheck, cross_check
 from rungs.measure.evaluate import evaluate, evaluate_all
 from rungs.measure.explain import Explanation, explain
 from rungs.measure.gate import Gate, gate
-from rungs.measure.golden import Golden, Label, Question, load_golden
+from rungs.measure.golden import Golden, Label, Question, find_golden, load_golden
 from rungs.measure.intervals import estimate
 from rungs.measure.judged import JudgedComparison, JudgedRun, compare_judged, judge_run
 from rungs.measure.ledger import append, heldout_looks, read
 from rungs.measure.locate import Location, Locator, locate
-from rungs.measure.metrics import METRICS, Judgement, judge, score
+from rungs.measure.metrics import METRICS, Judged, Judgement, judge, score
 from rungs.measure.regressions import Regressions, find_regressions
 from rungs.measure.report import Report
 from rungs.measure.runs import load_run
@@ -25,6 +25,7 @@ __all__ = [
     "Explanation",
     "Gate",
     "Golden",
+    "Judged",
     "JudgedComparison",
     "JudgedRun",
     "Judgement",
@@ -45,6 +46,7 @@ __all__ = [
     "evaluate",
     "evaluate_all",
     "explain",
+    "find_golden",
     "find_regressions",
     "gate",
     "heldout_looks",

@@ -46,6 +46,7 @@ COMPARED = ("recall@8", "recall@40", "mrr", "ndcg@10", "all_recall@8", "abstain_
 _LOWER_IS_BETTER = frozenset({"false_weak_rate"})
 _ALPHA = 0.05
 _PERMUTATIONS = 10_000
+_SETTINGS = 6
 _MOVED = 10
 """Questions shown each way."""
 _SEED = 20_240_502
@@ -195,6 +196,10 @@ class Comparison:
         if self.floor:
             said = ", ".join(f"{metric} {value:.3f}" for metric, value in self.floor.items())
             notes.append(f"moved by the control arm alone, and so no difference: {said}")
+        for system, changed in self.settings.items():
+            said = "; ".join(f"{name} {was!r} → {now!r}" for name, (was, now) in list(changed.items())[:_SETTINGS])
+            more = f"; and {len(changed) - _SETTINGS} more" if len(changed) > _SETTINGS else ""
+            notes.append(f"{system} differs in {said}{more}" if said else f"{system} differs in no setting")
         notes += [
             f"{system}: changed nothing at all; check that the setting reached the stage it is for"
             for system in self.inert
@@ -315,7 +320,11 @@ def check_comparable(name: str, report: Report, other_name: str, other: Report) 
     """Raise RunError unless two reports are of the same questions, labels and corpus, and neither FAILED."""
     for label, one in ((name, report), (other_name, other)):
         if one.status != "ok":
-            raise RunError(f"{label} is FAILED on {len(one.failures)} of {one.n} questions; mend that before comparing")
+            first = next(iter(one.failures.items()), ("?", "unknown"))
+            raise RunError(
+                f"{label} is FAILED on {len(one.failures)} of {one.n} questions ({first[0]}: {first[1]}); "
+                "mend that before comparing"
+            )
     for what in ("corpus", "golden"):
         mine, theirs = getattr(report, what)["sha256"], getattr(other, what)["sha256"]
         if mine != theirs:
@@ -478,8 +487,9 @@ def _rankings(report: Report) -> list[list[str]]:
 
 
 def _changed_settings(base: Report, other: Report) -> dict[str, tuple[Any, Any]]:
-    names = sorted({*base.config, *other.config})
-    pairs = {name: (base.config.get(name), other.config.get(name)) for name in names}
+    """What differs in the configuration, or beside it: the model that ran, the hits that came."""
+    before, after = ({**r.config, "model": r.model, "depth": r.depth} for r in (base, other))
+    pairs = {name: (before.get(name), after.get(name)) for name in sorted({*before, *after})}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

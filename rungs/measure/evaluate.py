@@ -259,15 +259,15 @@ def _all_empty(answers: Sequence[_Answer]) -> str | None:
     silent = [a for a in asked if not (a.hits or a.error or a.details.get("dropped") or a.details.get("weak_match"))]
     if not asked or len(silent) < len(asked):
         return None
-    return f"no hits for any of the {len(asked)} questions with an answer; check the index and what the filters let pass"
+    return (
+        f"no hits for any of the {len(asked)} questions with an answer; check the index and what the filters let pass"
+    )
 
 
 # --- report
 
 
-def _report(
-    retriever: BaseRetriever, golden: Golden, answers: Sequence[_Answer], times: Times, pooled: bool
-) -> Report:
+def _report(retriever: BaseRetriever, golden: Golden, answers: Sequence[_Answer], times: Times, pooled: bool) -> Report:
     nothing = _all_empty(answers)
     for answer in answers:
         if (raised := times.errors.get(answer.question.id)) is not None:

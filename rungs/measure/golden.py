@@ -142,6 +142,32 @@ class Golden:
         return tuple(kind for kind in KINDS if kind in present)
 
 
+def find_golden(corpus: str) -> Path:
+    """Find the golden file that comes with a corpus.
+
+    Parameters
+    ----------
+    corpus
+        The corpus by name; ``celery.smoke`` and the like name its further files.
+
+    Returns
+    -------
+    pathlib.Path
+        ``golden/<corpus>.jsonl`` of the working directory, else of the checkout, else of the installed package.
+
+    Raises
+    ------
+    GoldenError
+        When there is none.
+    """
+    package = Path(__file__).parents[1]
+    for folder in (Path.cwd() / "golden", package.parent / "golden", package / "_golden"):
+        path = folder / f"{corpus}.jsonl"
+        if path.is_file():
+            return path
+    raise GoldenError(f"there is no golden/{corpus}.jsonl; name the file of questions yourself (--golden FILE)")
+
+
 def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     """Read a golden file and resolve its labels.
 

@@ -101,7 +101,9 @@ def _remembered(retriever: BaseRetriever, questions: Sequence[Question], timed: 
     """Why the times are not those of a search, or ``None``."""
     if len(questions) < _FEWEST:
         return None
-    probes = [questions[i * len(questions) // _PROBES] for i in range(_PROBES)] if len(questions) > _PROBES else questions
+    probes = (
+        [questions[i * len(questions) // _PROBES] for i in range(_PROBES)] if len(questions) > _PROBES else questions
+    )
     unseen = [drop for question in probes if (drop := _drop(retriever, f"{question.q} {secrets.token_hex(3)}"))]
     if not unseen:
         return "replayed: it raises for every text but these questions, so their answers were made earlier"

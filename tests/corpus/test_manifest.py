@@ -200,8 +200,18 @@ def test_nothing_to_index_says_why(tmp_path: Path) -> None:
 def test_a_damaged_record_is_one_line(small_corpus: Path, tmp_path: Path) -> None:
     register(small_corpus, "mine", tmp_path)
     (tmp_path / "mine" / "corpus.json").write_text("{")
-    with pytest.raises(CorpusError, match="is damaged"):
+    with pytest.raises(CorpusError, match="is damaged: run `rungs index PATH --name mine`"):
         load_corpus("mine", tmp_path)
+    assert load_corpus(small_corpus, tmp_path).name != "mine"  # and it is in nobody else's way
+    assert register(small_corpus, "mine", tmp_path) == load_corpus("mine", tmp_path)  # what the line says to run helps
+
+
+def test_a_lost_record_says_what_to_run(small_corpus: Path, tmp_path: Path) -> None:
+    register(small_corpus, "mine", tmp_path)
+    (tmp_path / "mine" / "corpus.json").unlink()
+    with pytest.raises(CorpusError, match="is lost: run `rungs index PATH --name mine`"):
+        load_corpus("mine", tmp_path)
+    assert register(small_corpus, "mine", tmp_path) == load_corpus("mine", tmp_path)
 
 
 def test_the_hash_changes_with_any_path_or_byte(small_corpus: Path, tmp_path: Path) -> None:

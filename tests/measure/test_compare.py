@@ -1,7 +1,5 @@
 """Comparisons: verdicts that are right, and said no more often than they may be wrong."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
