@@ -451,15 +451,17 @@ def _eval(args: argparse.Namespace) -> int:
     report = evaluate(retriever, golden, pooled=args.pooled, latency=timed, progress=not args.quiet)
     if args.save is not None:
         report.save(args.save)
-    if args.ledger is not None:
-        path = bench.home / "ledger.jsonl" if args.ledger == Path() else args.ledger
-        append(report, path, label=args.label or (args.run_file or Path(bench.settings.search_mode)).name)
+    look = None
+    if args.ledger is not None or report.held_out:  # every look at a held-out file is counted, asked for or not
+        path = bench.home / "ledger.jsonl" if args.ledger in (None, Path()) else args.ledger
+        label = args.label or (args.run_file or Path(bench.settings.search_mode)).name
+        look = append(report, path, label=label).get("look")
     further = _further(args, report, golden, retriever, bench, endpoint) if report.status == "ok" else {}
     if args.json:
         _print_json(report.to_dict() | {name: result.to_dict() for name, (result, _) in further.items()})
     else:
-        for result in (report, *(result for result, _ in further.values())):
-            print(_printable(result.summary(), keep="\n"))
+        said = [report.summary(look=look), *(result.summary() for result, _ in further.values())]
+        print(_printable("\n".join(said), keep="\n"))
     return 0 if report.status == "ok" and all(held for _, held in further.values()) else 1
 
 

@@ -26,6 +26,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory):
     patch.setenv("RAG_HOME", str(root / "home"))
     patch.setenv("RAG_CACHE_DIR", str(root / "cache"))
     assert main(["index", str(root / "src"), "--name", "shop", "--quiet"]) == 0
+    (root / "home/lost").mkdir()  # a corpus whose record is gone
     yield root
     patch.undo()
 
@@ -192,6 +193,31 @@ def test_a_bad_query_file_names_the_line_and_writes_nothing(shop, capsys, tmp_pa
     assert says in err
 
 
+@pytest.mark.parametrize("option", ["--save", "--ledger", "--save-judged"])
+def test_a_file_cannot_be_asked_for_in_a_folder_that_is_not_there(shop, capsys, golden, tmp_path, option):
+    path = tmp_path / "rerpots" / "a.json"
+    argv = ["eval", "--corpus", "shop", str(golden), "--quiet", option]
+    code, out, err = run(capsys, *argv, str(path))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{option} {path}: there is no folder {path.parent}" in err
+    assert not path.parent.exists()
+    assert f"{option} {tmp_path} is a folder" in run(capsys, *argv, str(tmp_path))[2]
+
+
+def test_copy_says_how_to_import(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "copy", "hits", "lib/retrieval")
+    assert code == 0
+    assert "lib/retrieval/hits.py" in out
+    assert err == "import it here as: from lib.retrieval.hits import …\n"
+
+
+def test_trouble_with_a_variable_names_the_variable(shop, capsys, monkeypatch):
+    monkeypatch.setenv("RAG_TOP_K", "0")
+    code, _, err = run(capsys, "search", "--corpus", "shop", "x")
+    assert (code, err) == (2, "rungs: RAG_TOP_K is 0; use at least 1\n")
+
+
 def test_a_bad_golden_file_names_the_line(shop, capsys, golden):
     golden.write_text(golden.read_text().replace("::send_receipt", "::send_reciept"))
     code, _, err = run(capsys, "eval", "--corpus", "shop", str(golden))
@@ -219,3 +245,34 @@ def test_a_changed_folder_is_not_searched_as_if_it_were_the_same(shop, capsys):
     assert code == 2
     assert "has changed since" in err
     assert "rungs index shop" in err
+
+
+def test_every_look_at_a_held_out_file_is_counted(shop, golden, capsys, tmp_path):
+    file = tmp_path / "shop.heldout.jsonl"
+    file.write_text(golden.read_text())
+    for look in (1, 2):
+        code, out, _ = run(capsys, "eval", "--corpus", "shop", "--quiet", "--no-latency", str(file))
+        assert code == 0
+        assert f"look {look}" in out or f"look number {look}" in out
+
+
+def test_explain_and_regressions_and_sweep_and_smoke(shop, golden, capsys, tmp_path):
+    common = ["--corpus", "shop", "--quiet", "--golden", str(golden)]
+    code, out, _ = run(capsys, "explain", "q2", *common, "--mode", "bm25")
+    assert (code, out.splitlines()[-1].strip()) == (0, "found at rank 1")
+    base = str(tmp_path / "base.json")
+    assert run(capsys, "eval", "--corpus", "shop", "--quiet", str(golden), "--no-latency", "--save", base)[0] == 0
+    code, out, _ = run(capsys, "regressions", base, *common, "--path-prefix", "odd.py")
+    assert code == 0
+    assert "2 of 2 questions got worse" in out
+    assert "not in the pool of dense" in out
+    code, out, _ = run(capsys, "sweep", "mode", "dense;bm25", *common, "--controls", "symbol", "--json")
+    assert code == 0
+    assert json.loads(out)["groups"] == {"golden": 1, "symbol": 1}
+    code, _, err = run(capsys, "sweep", "top-k", "8;x", *common, "--controls", "symbol")
+    assert (code, err) == (2, "rungs: --top-k cannot be 'x'; give values of type int\n")
+    code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet")
+    assert (code, out.splitlines()[-1]) == (0, "smoke: all 3 found in the top 3")
+    code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet", "--path-prefix", "odd.py")
+    assert code == 1
+    assert "LOST (first is odd.py" in out

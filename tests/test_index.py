@@ -17,6 +17,7 @@ from rungs.dense import DenseRetriever
 from rungs.errors import CorpusError, StoreError
 from rungs.index import Index, build_index
 from rungs.lexical import MilvusBM25Retriever
+from rungs.workbench import StageBars
 
 
 class HashEmbedder:
@@ -112,6 +113,21 @@ def test_only_changed_chunks_are_embedded_again(built, small_corpus: Path):
     assert second != first
     assert len(embedder.calls) == 1
     assert "3 ** attempts" in embedder.calls[0]
+
+
+def test_texts_that_the_vector_cache_knew_are_reported(built, small_corpus: Path, tmp_path: Path, capsys):
+    corpus, embedder, _, _ = built
+    stages = []
+    build_index(corpus, embedder, tmp_path / "other home", progress=lambda *said: stages.append(said))
+    known = next(said for said in stages if said[0] == "remembered")
+    assert known[1] == known[2] > 0
+    assert ("embed", 0, 0) in stages
+    with StageBars(True) as bars:
+        for said in stages:
+            bars.report(*said)
+    err = capsys.readouterr().err
+    assert f"{known[1]} of {known[2]} texts came from the vector cache\n" in err
+    assert "embed" not in err
 
 
 def test_the_tail_of_a_file_that_shrank_is_found_by_no_channel(built, small_corpus: Path):

@@ -170,6 +170,13 @@ def test_queries_need_nothing_of_the_general_model_class():
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 
+def test_what_model_it_is_can_be_asked_without_waiting_for_torch():
+    code = "import sys; from rungs.models import load_embedder; e = load_embedder(); e.weights_sha256, e.dim\n"
+    code += "e.count_tokens(['a']); print('torch' in sys.modules); e.load(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"], done.stderr[-1000:]
+
+
 def test_the_query_encoder_refuses_another_architecture(tiny_model: Path, tmp_path: Path):
     folder = tmp_path / "other"
     shutil.copytree(tiny_model, folder)

@@ -22,7 +22,7 @@ from rungs.measure.split import check_split, is_held_out, tuning_file
 if TYPE_CHECKING:
     from rungs.corpus import Corpus
 
-__all__ = ["KINDS", "Golden", "Label", "Question", "load_golden"]
+__all__ = ["KINDS", "Golden", "Label", "Question", "find_golden", "load_golden"]
 
 KINDS = (
     "prose-en",

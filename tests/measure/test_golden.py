@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rungs.errors import GoldenError
-from rungs.measure import load_golden
+from rungs.measure import find_golden, load_golden
 
 from .toys import GUIDE, LONG, RETRY, SEND, line, negative
 
@@ -21,6 +21,17 @@ def test_labels_are_resolved_to_the_spans_of_the_syntax_tree(make_golden):
     assert first.also[0].spans == ((18, 20),)
     assert (first.negative, second.negative) == (False, True)
     assert golden.kinds == ("prose-en", "negative-far")
+
+
+def test_the_golden_file_of_a_corpus_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find_golden("celery").parts[-2:] == ("golden", "celery.jsonl")  # the one that comes with the project
+    (tmp_path / "golden").mkdir()
+    own = tmp_path / "golden/celery.jsonl"
+    own.touch()
+    assert find_golden("celery") == own
+    with pytest.raises(GoldenError, match=r"there is no golden/mine\.jsonl; .*--golden FILE"):
+        find_golden("mine")
 
 
 def test_name_path_and_sha_describe_the_file(make_golden):
