@@ -11,10 +11,17 @@ if TYPE_CHECKING:
     from rungs.funnel import Funnel as Funnel
     from rungs.funnel import SearchResult as SearchResult
     from rungs.lexical import MilvusBM25Retriever as MilvusBM25Retriever
+    from rungs.measure import Report as Report
+    from rungs.measure import ablate as ablate
+    from rungs.measure import compare as compare
     from rungs.measure import evaluate as evaluate
     from rungs.measure import evaluate_all as evaluate_all
+    from rungs.measure import explain as explain
     from rungs.measure import find_golden as find_golden
+    from rungs.measure import find_regressions as find_regressions
+    from rungs.measure import gate as gate
     from rungs.measure import load_golden as load_golden
+    from rungs.measure import sweep as sweep
     from rungs.settings import Settings as Settings
     from rungs.workbench import Workbench as Workbench
 
@@ -28,6 +35,13 @@ _HOMES = {
     "evaluate": "rungs.measure",
     "evaluate_all": "rungs.measure",
     "find_golden": "rungs.measure",
+    "Report": "rungs.measure",
+    "ablate": "rungs.measure",
+    "compare": "rungs.measure",
+    "explain": "rungs.measure",
+    "find_regressions": "rungs.measure",
+    "gate": "rungs.measure",
+    "sweep": "rungs.measure",
     "load_golden": "rungs.measure",
 }
 

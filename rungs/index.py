@@ -588,7 +588,9 @@ def _private_copy(source: Path, sha256: str, home: Path) -> Path:
     target = folder / "milvus.db"
     shutil.copyfile(source, target)
     if _file_sha256(target) != sha256:
-        raise StoreError(f"{source} is damaged (its sha256 changed); delete {source.parent} and run: {_command(source.parent)}")
+        raise StoreError(
+            f"{source} is damaged (its sha256 changed); delete {source.parent} and run: {_command(source.parent)}"
+        )
     atexit.register(_discard, os.getpid(), folder, target, lock)  # keeps the lock open as long as the process lives
     return target
 

@@ -66,7 +66,9 @@ class Settings:
             _check(getattr(self, f.name), f.metadata)
         for name in self.categories():
             if name not in CATEGORIES:
-                raise SettingsError(f"--category has {name!r}, which is unknown; use one or more of {', '.join(CATEGORIES)}")
+                raise SettingsError(
+                    f"--category has {name!r}, which is unknown; use one or more of {', '.join(CATEGORIES)}"
+                )
 
     @classmethod
     def from_environment(

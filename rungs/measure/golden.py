@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rungs.corpus import label_spans, nearest
+from rungs.corpus import find_home, label_spans, load_corpus, nearest
 from rungs.errors import GoldenError
 from rungs.measure.split import check_split, is_held_out, tuning_file
 
@@ -168,7 +168,7 @@ def find_golden(corpus: str) -> Path:
     raise GoldenError(f"there is no golden/{corpus}.jsonl; name the file of questions yourself (--golden FILE)")
 
 
-def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
+def load_golden(path: str | Path, corpus: "Corpus | str | Path") -> Golden:
     """Read a golden file and resolve its labels.
 
     A held-out file (``celery.heldout.jsonl``) is checked against the tuning file next to it (``celery.jsonl``), where
@@ -179,7 +179,7 @@ def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     path
         A JSONL file in UTF-8; a byte order mark and blank lines are tolerated.
     corpus
-        What the questions are about.
+        What the questions are about: a corpus, or its name, or a folder.
 
     Returns
     -------
@@ -191,8 +191,12 @@ def load_golden(path: str | Path, corpus: "Corpus") -> Golden:
     GoldenError
         For the first line that is malformed, repeats an earlier one, holds a label that does not resolve, or asks in a
         held-out file what the tuning file asks.
+    CorpusError
+        When there is no such corpus or folder.
     """
     path = Path(path)
+    if isinstance(corpus, str | Path):
+        corpus = load_corpus(corpus, find_home())
     try:
         data = path.read_bytes()
         text = data.decode("utf-8-sig")
