@@ -106,8 +106,8 @@ class Workbench:
             When nothing in the corpus can pass the filters.
         """
         s = (settings or self.settings).but(**changes)
-        channel = self._channel(s.search_mode, s)
         _check_filters(s, self.corpus)
+        channel = self._channel(s.search_mode, s)
         funnel = Funnel.from_settings(s, {s.search_mode: channel}, self.embedder(s))
         if funnel.embed_model is not None:
             self.embedder(s).load()  # so that the first query's time is its own

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from rungs.errors import RunError
-from rungs.measure.compare import COMPARED, _holm, compare, permutation_p, power, smallest_readable
+from rungs.measure.audit import false_alarms, planted
+from rungs.measure.compare import (
+    COMPARED,
+    Difference,
+    _holm,
+    compare,
+    paired_difference,
+    permutation_p,
+    power,
+    smallest_readable,
+)
 
 from .toys import report
 
@@ -78,32 +88,53 @@ def test_the_permutation_test_is_exact_for_few():
 
 def test_no_false_alarms_beyond_five_in_a_hundred():
     """200 comparisons of a system with a re-sampled copy of itself: same chances per question, fresh draws."""
-    rng = np.random.default_rng(11)
-    chances = rng.beta(0.5, 0.5, size=108)
-    verdicts = [verdict(rng.random(108) < chances, rng.random(108) < chances) for _ in range(200)]
-    assert sum(v in ("better", "worse") for v in verdicts) <= 10
+    assert false_alarms(108, comparisons=200) <= 0.05
 
 
 @pytest.mark.parametrize("effect", [0.05, 0.10, 0.20])
 def test_planted_effects_are_found_as_often_as_promised(effect: float):
-    rng = np.random.default_rng(13)
-    n, found, sds = 150, 0, []
-    for _ in range(100):
-        before = (rng.random(n) < 0.45).astype(float)
-        # enough misses become hits to make up the effect, and some noise flips both ways
-        after = np.where((before == 0) & (rng.random(n) < effect / 0.55), 1.0, before)
-        flips = rng.random(n) < 0.04
-        after = np.where(flips, (rng.random(n) < 0.5).astype(float), after)
-        sds.append(float((after - before).std(ddof=1)))
-        found += verdict(before, after) == "better"
-    promised = power(effect, float(np.mean(sds)), n)
-    assert found / 100 == pytest.approx(promised, abs=0.13)  # three standard errors of 100 draws
+    found, promised = planted(effect, 150, comparisons=100)
+    assert found == pytest.approx(promised, abs=0.13)  # three standard errors of 100 draws
+
+
+@pytest.mark.parametrize("broken", ["deaf", "jumpy"])
+def test_the_audit_catches_a_comparison_that_lies(broken: str, monkeypatch: pytest.MonkeyPatch):
+    """One that never finds anything, and one that calls every movement a difference."""
+    lie = {"deaf": lambda *a, **k: replace_verdict("equivalent"), "jumpy": lambda *a, **k: replace_verdict("better")}
+    monkeypatch.setattr("rungs.measure.audit.paired_difference", lie[broken])
+    found, promised = planted(0.20, 150, comparisons=20)
+    assert false_alarms(108, comparisons=20) > 0.05 if broken == "jumpy" else abs(found - promised) > 0.13
+
+
+def replace_verdict(verdict: str) -> Difference:
+    return Difference("copy", "recall@8", 0.0, 0.0, 0.0, 0.0, 1, None, verdict)
 
 
 def test_the_smallest_readable_difference_has_eighty_percent_power():
     d = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], size=200, p=[0.1, 0.7, 0.2])
-    assert power(smallest_readable(d), d.std(ddof=1), 200) == pytest.approx(0.8, abs=0.01)
+    assert power(smallest_readable(d), np.count_nonzero(d) / 200, 200) == pytest.approx(0.8, abs=0.01)
     assert smallest_readable(np.zeros(50)) is None
+
+
+def test_too_few_questions_can_show_nothing():
+    assert smallest_readable(np.array([1.0, 1.0, 0.0, 0.0, 0.0])) is None
+    assert power(1.0, 1.0, 5) == 0.0
+    assert power(1.0, 1.0, 6) == 1.0  # six of six is the least that chance does not explain
+
+
+def test_a_graded_difference_is_found_as_often_as_promised():
+    """Reciprocal ranks move by halves, thirds and crumbs: the promise must hold for them too."""
+    rng = np.random.default_rng(7)
+    moves = np.array([0.5, 0.5, 0.17, 0.1, 0.05, 0.9, 0.3])
+
+    def sample(upward: float) -> np.ndarray:
+        signs = np.where(rng.random(120) < upward, 1, -1)
+        return np.where(rng.random(120) < 0.5, rng.choice(moves, 120) * signs, 0.0)
+
+    readable = float(np.mean([smallest_readable(sample(0.5)) for _ in range(20)]))
+    upward = (1 + readable / (0.5 * moves.mean())) / 2
+    found = np.mean([paired_difference("b", "mrr", sample(upward)).verdict == "better" for _ in range(100)])
+    assert found == pytest.approx(0.8, abs=0.12)
 
 
 @pytest.mark.parametrize(

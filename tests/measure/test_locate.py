@@ -139,9 +139,7 @@ def test_every_node_of_a_stock_splitter_is_placed_where_its_text_is(splitter, co
     assert {number for number, text in enumerate(lines, start=1) if text.strip()} <= covered
 
 
-@pytest.mark.parametrize(
-    ("start", "end"), [(0, 3), (5, 4), (1, 10_000), (None, 3), ("1", 3), (1.0, 2), (True, 3)]
-)
+@pytest.mark.parametrize(("start", "end"), [(0, 3), (5, 4), (1, 10_000), (None, 3), ("1", 3), (1.0, 2), (True, 3)])
 def test_lines_the_file_does_not_have_are_an_error(start, end, corpus):
     with pytest.raises(RunError, match=r"hit 'node-7' claims lines .* of pkg/tasks.py, which has 85; index"):
         locate(node("x", path="pkg/tasks.py", start_line=start, end_line=end), corpus)

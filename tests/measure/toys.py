@@ -9,7 +9,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from rungs.measure import METRICS, Golden, Report, evaluate
 
-TASKS = '''"""Tasks."""
+TASKS = (
+    '''"""Tasks."""
 
 
 class Task:
@@ -32,7 +33,10 @@ def send(message):
 
 
 def long(n):
-''' + "".join(f"    n += {i}\n" for i in range(60)) + "    return n\n"
+'''
+    + "".join(f"    n += {i}\n" for i in range(60))
+    + "    return n\n"
+)
 
 RETRY = "pkg/tasks.py::Task.retry"
 SEND = "pkg/tasks.py::send"
