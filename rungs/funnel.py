@@ -73,7 +73,7 @@ class SearchResult:
 
     def _repr_html_(self) -> str:
         """A table for Jupyter; everything that comes from the corpus or the query is escaped."""
-        head = "".join(f"<th>{name}</th>" for name in ("", "where", "scores", "text"))
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in ("", "where", "scores", "text"))
         note = " · weak match" if self.weak_match else ""
         rows = "".join(_hit_row(rank, hit) for rank, hit in enumerate(self.hits, 1))
         return (
@@ -309,8 +309,9 @@ def _hit_row(rank: int, hit: NodeWithScore) -> str:
     scores = ", ".join(f"{name} {score:.3f}" for name, score in data.get("scores", {}).items())
     lines = hit.node.get_content().splitlines()
     text = "\n".join(lines[:_HTML_TEXT_LINES] + (["…"] if len(lines) > _HTML_TEXT_LINES else []))
-    place = f"{html.escape(where)}<br><code>{html.escape(str(data.get('symbol') or ''))}</code>"
+    symbol = str(data.get("symbol") or "")
+    place = html.escape(where) + (f"<br><code>{html.escape(symbol)}</code>" if symbol else "")
     return (
         f"<tr><td>{rank}</td><td style='text-align:left'>{place}</td><td>{html.escape(scores)}</td>"
-        f"<td style='text-align:left'><pre>{html.escape(text)}</pre></td></tr>"
+        f"<td style='text-align:left'><pre style='background:none'>{html.escape(text)}</pre></td></tr>"
     )

@@ -70,8 +70,8 @@ class Difference:
     n
         Questions the metric applies to.
     readable
-        The smallest difference that these questions would have shown four times out of five; None where no two
-        questions differ.
+        The smallest difference that these questions would have shown four times out of five; None where there is
+        none (see `smallest_readable`).
     verdict
         ``better``, ``worse``, ``equivalent``, ``not readable at n=…`` or ``no data``.
     """
