@@ -124,11 +124,11 @@ def _evaluate(
     times = {n: _time(r, golden.questions, n, progress) if latency else Times() for n, r in retrievers.items()}
     shared = share(retrievers) if len(retrievers) > 1 else retrievers
     reports = {}
-    for name, retriever in shared.items():
-        asked = _bar(golden.questions, f"{name} measuring", progress)
-        config = _config(retrievers[name])
-        with _without_collector():
-            answers = [_ask(retriever, question, depth, locator, config) for question in asked]
+    with _without_collector():
+        for name, retriever in shared.items():
+            asked = _bar(golden.questions, f"{name} measuring", progress)
+            filters = _filters(_config(retrievers[name]))
+            answers = [_ask(retriever, question, depth, locator, filters) for question in asked]
             reports[name] = _report(retrievers[name], golden, answers, times[name], pooled)
     return reports
 
@@ -168,12 +168,12 @@ def _without_collector() -> Iterator[None]:
 
 
 def _ask(
-    retriever: BaseRetriever, question: Question, depth: int, locator: Locator, config: Mapping[str, Any]
+    retriever: BaseRetriever, question: Question, depth: int, locator: Locator, filters: Mapping[str, str]
 ) -> _Answer:
     answer = _Answer(question)
     try:
         answer.hits, answer.details = _hits(retriever, question.q, depth)
-        answer.error = _broken_contract(answer.hits) or _forbidden(answer.hits, config) or _degraded(answer.details)
+        answer.error = _broken_contract(answer.hits) or _forbidden(answer.hits, filters) or _degraded(answer.details)
         answer.places = [locator.locate(hit.node) for hit in answer.hits]
     except Exception as error:
         answer.error = answer.error or _describe(error)
@@ -238,14 +238,19 @@ def _stated_place(hit: NodeWithScore) -> Any:
     return id(hit) if None in place else (*place, hit.node.get_content(metadata_mode=MetadataMode.NONE))
 
 
-def _forbidden(hits: Sequence[NodeWithScore], config: Mapping[str, Any]) -> str | None:
+def _filters(config: Mapping[str, Any]) -> dict[str, str]:
+    """The filters that `rungs.settings.Settings` has in force; another's setting of such a name may mean anything."""
+    names = ("category", "language", "path_prefix") if "search_mode" in config else ()
+    return {name: str(config[name]) for name in names if config.get(name)}
+
+
+def _forbidden(hits: Sequence[NodeWithScore], filters: Mapping[str, str]) -> str | None:
     """A hit that the filter in force does not allow: the filter is in the report and never reached the search."""
-    filters = {name: str(config.get(name) or "") for name in ("category", "language", "path_prefix")}
-    for rank, hit in enumerate(hits, start=1):
-        for name, wanted in filters.items():
+    for name, wanted in filters.items():
+        for rank, hit in enumerate(hits, start=1):
             value = str(hit.node.metadata.get("path" if name == "path_prefix" else name, ""))
             fits = value.startswith(wanted) if name == "path_prefix" else value in re.split(r"[,\s]+", wanted)
-            if wanted and not fits:
+            if not fits:
                 return f"the hit at rank {rank} is {value!r}, and {name} allows {wanted!r} only; filter every channel"
     return None
 

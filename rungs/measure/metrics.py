@@ -19,6 +19,7 @@ because there a document-by-document definition does not exist:
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import ir_measures
@@ -230,6 +231,7 @@ def _tokens_read(texts: Sequence[str], first: int | None, tokens: Callable[[str]
     return math.inf if first is None else float(sum(tokens(text) for text in texts[:first]))
 
 
+@lru_cache(maxsize=8192)  # configurations that share candidates read the same texts
 def count_tokens(text: str) -> int:
     """Tokens of a text by LlamaIndex's default tokenizer, which ships inside the package and needs no network."""
     return len(get_tokenizer()(text))

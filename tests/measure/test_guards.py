@@ -40,7 +40,7 @@ def broken(*hits: NodeWithScore, **config: str) -> Searching:
 
     funnel.search = search
     if config:
-        funnel.config = lambda: config
+        funnel.config = lambda: {"search_mode": "dense", **config}
     return funnel
 
 
@@ -116,6 +116,9 @@ def test_the_other_questions_of_a_failed_run_are_still_answered(golden):
 
 def test_a_filter_that_is_obeyed_is_no_defect(make_golden):
     golden = make_golden(line("send", (SEND,)))
+    foreign = broken(hit("x", 18, 20, **CODE))
+    foreign.config = lambda: {"category": "a retriever's own word for something else"}
+    assert quiet(foreign, golden).status == "ok"
     for config in ({"category": "doc, code"}, {"language": "python"}, {"path_prefix": "pkg/"}, {"category": ""}):
         assert quiet(broken(hit("x", 18, 20, **CODE), **config), golden).status == "ok"
 
