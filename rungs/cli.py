@@ -177,6 +177,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_json(sub)
 
+    sub = command("coverage", _coverage, "folders, kinds and categories that a golden file asks about", ("corpus",))
+    sub.add_argument("golden", type=Path, nargs="?", help="the questions (default: golden/CORPUS.jsonl)")
+    _add_json(sub)
+
+    sub = command("plan", _plan, "how many labels of each kind it takes to read a difference")
+    sub.add_argument("before", type=Path, help="a file from `rungs eval --save`")
+    sub.add_argument("after", type=Path, help="another, of a change such as those to come")
+    sub.add_argument("--difference", type=float, default=0.05, help="what should be readable (default: 0.05)")
+    sub.add_argument("--metric", default="recall@8", help="of which metric (default: recall@8)")
+    _add_json(sub)
+
     sub = command("copy", _copy, "copy a rung, with what it imports, into another project")
     sub.add_argument("rung")
     sub.add_argument("dest", type=Path)
@@ -587,6 +598,19 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         print(_printable(comparison.summary(), keep="\n"))
     return 0
+
+
+def _coverage(args: argparse.Namespace) -> int:
+    from rungs.measure import coverage, find_golden, load_golden
+
+    bench = _bench(args)
+    return _show(coverage(load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)), args)
+
+
+def _plan(args: argparse.Namespace) -> int:
+    from rungs.measure import Report, plan
+
+    return _show(plan(Report.load(args.before), Report.load(args.after), args.difference, metric=args.metric), args)
 
 
 def _copy(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from rungs.measure.ablation import Ablation, ablate
 from rungs.measure.compare import Comparison, compare, compare_kinds
+from rungs.measure.coverage import Coverage, coverage
 from rungs.measure.crosscheck import CrossCheck, cross_check
 from rungs.measure.evaluate import evaluate, evaluate_all
 from rungs.measure.explain import Explanation, explain
@@ -12,6 +13,7 @@ from rungs.measure.judged import JudgedComparison, JudgedRun, compare_judged, ju
 from rungs.measure.ledger import append, heldout_looks, read
 from rungs.measure.locate import Location, Locator, locate
 from rungs.measure.metrics import METRICS, Judged, Judgement, judge, score
+from rungs.measure.planner import Plan, labels_needed, plan
 from rungs.measure.regressions import Regressions, find_regressions
 from rungs.measure.report import Report
 from rungs.measure.runs import load_run
@@ -21,6 +23,7 @@ __all__ = [
     "METRICS",
     "Ablation",
     "Comparison",
+    "Coverage",
     "CrossCheck",
     "Explanation",
     "Gate",
@@ -32,6 +35,7 @@ __all__ = [
     "Label",
     "Location",
     "Locator",
+    "Plan",
     "Question",
     "Regressions",
     "Report",
@@ -41,6 +45,7 @@ __all__ = [
     "compare",
     "compare_judged",
     "compare_kinds",
+    "coverage",
     "cross_check",
     "estimate",
     "evaluate",
@@ -52,9 +57,11 @@ __all__ = [
     "heldout_looks",
     "judge",
     "judge_run",
+    "labels_needed",
     "load_golden",
     "load_run",
     "locate",
+    "plan",
     "read",
     "score",
     "sweep",

@@ -11,7 +11,7 @@ evaluation"; Holm (1979), Scandinavian Journal of Statistics 6; Sakai (2014), SI
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -264,7 +264,7 @@ def compare(
         ids = {case["id"] for case in reports[base].cases if case["kind"] in kinds}
         reports = {name: report.only(ids) for name, report in reports.items()}
         others = {name: report for name, report in reports.items() if name != base}
-    rows = {name: {m: _paired(reports[base], report, m) for m in metrics} for name, report in others.items()}
+    rows = {name: {m: differences_of(reports[base], report, m) for m in metrics} for name, report in others.items()}
     differences = []
     for metric in metrics:
         ps = _holm([permutation_p(rows[name][metric]) for name in others])
@@ -309,8 +309,7 @@ def compare_kinds(
     """
     check_comparable("before", before, "after", after)
     kinds = dict.fromkeys(case["kind"] for case in before.cases)
-    pairs = list(zip(before.cases, after.cases, strict=True))
-    found = {kind: _values([pair for pair in pairs if pair[0]["kind"] == kind], metric) for kind in kinds}
+    found = {kind: differences_of(before, after, metric, kind) for kind in kinds}
     found = {kind: d for kind, d in found.items() if d.size}
     ps = _holm([permutation_p(d) for d in found.values()])
     return {kind: _difference(kind, metric, d, p, margin, 0.0) for (kind, d), p in zip(found.items(), ps, strict=True)}
@@ -356,13 +355,25 @@ def smallest_readable(differences: np.ndarray) -> float | None:
         return None
     from scipy.optimize import brentq
 
-    squares, n = differences**2, differences.size
-    # unequal moves act like fewer equal ones: as many as would have the same variance and the same kurtosis
-    moved = float(squares.sum() ** 2 / (squares**2).sum() / n)
-    size = math.sqrt(float(squares.mean()) / moved)
+    n, (moved, size) = differences.size, equal_moves(differences)
     if power(size, moved, n, size) < _POWER:
         return None
     return float(brentq(lambda effect: power(effect, moved, n, size) - _POWER, 0.0, size, xtol=1e-4))
+
+
+def equal_moves(differences: np.ndarray) -> tuple[float, float]:
+    """The share of questions that move, and how far, as if all moved equally far.
+
+    Unequal moves act like fewer equal ones: as many as have the same variance and the same kurtosis.
+
+    Examples
+    --------
+    >>> equal_moves(np.array([1.0, -1.0, 0.0, 0.0]))
+    (0.5, 1.0)
+    """
+    squares = differences**2
+    moved = float(squares.sum() ** 2 / (squares**2).sum() / differences.size)
+    return moved, math.sqrt(float(squares.mean()) / moved)
 
 
 def power(effect: float, moved: float, n: int, size: float = 1.0) -> float:
@@ -475,12 +486,10 @@ def _verdict(value: float, low: float, high: float, p: float, n: int, margin: fl
     return f"not readable at n={n}"
 
 
-def _paired(base: Report, other: Report, metric: str) -> np.ndarray:
-    return _values(zip(base.cases, other.cases, strict=True), metric)
-
-
-def _values(pairs: Iterable[tuple[dict[str, Any], dict[str, Any]]], metric: str) -> np.ndarray:
-    values = [(a["metrics"][metric], b["metrics"][metric]) for a, b in pairs]
+def differences_of(before: Report, after: Report, metric: str, kind: str | None = None) -> np.ndarray:
+    """One metric's difference (after minus before) of every question it applies to, of one kind or of all."""
+    pairs = zip(before.cases, after.cases, strict=True)
+    values = [(a["metrics"][metric], b["metrics"][metric]) for a, b in pairs if kind in (None, a["kind"])]
     return np.array([b - a for a, b in values if a is not None and b is not None], dtype=float)
 
 
@@ -498,7 +507,7 @@ def _floor(control: tuple[Report, Report] | None, metrics: Sequence[str]) -> dic
     if control is None:
         return {}
     check_comparable("the control's first run", control[0], "its second", control[1])
-    moved = {m: _paired(control[0], control[1], m) for m in metrics}
+    moved = {m: differences_of(control[0], control[1], m) for m in metrics}
     return {m: float(abs(d.mean())) for m, d in moved.items() if d.size}
 
 
