@@ -512,29 +512,38 @@ def _gate(args: argparse.Namespace) -> int:
 
 
 def _smoke(args: argparse.Namespace) -> int:
-    from rungs.measure import evaluate, find_golden, load_golden
+    from rungs.measure import Locator, find_golden, load_golden
 
     bench = _bench(args)
     golden = load_golden(args.file or find_golden(f"{bench.settings.corpus}.smoke"), bench.corpus)
-    report = evaluate(bench.funnel(), golden, depth=bench.settings.top_k, latency=False, progress=False)
-    lost = [case for case in report.cases if case["error"] or (case["expect"] and case["first_rank"] is None)]
+    funnel, locator = bench.funnel(), Locator(golden.corpus)
+    found = {q.id: _smoked(funnel, q, locator) for q in golden.questions if not q.negative}
+    lost = {id: why for id, (rank, why) in found.items() if rank is None}
     if args.json:
-        _print_json({"lost": [case["id"] for case in lost], "report": report.to_dict()})
+        _print_json({"lost": lost, "ranks": {id: rank for id, (rank, _) in found.items()}})
         return 1 if lost else 0
-    for case in report.cases:
-        said = f"rank {case['first_rank']}" if case not in lost else f"LOST ({_instead(case)})"
-        print(_printable(f"{case['id']}  {said:<8}  {case['q']}"))
-    print(
-        f"smoke: {len(lost)} of {report.n} lost" if lost else f"smoke: all {report.n} found in the top {report.depth}"
-    )
+    texts = {q.id: q.q for q in golden.questions}
+    for id, (rank, why) in found.items():
+        said = f"rank {rank}" if rank else f"LOST ({why})"
+        print(_printable(f"{id}  {said:<8}  {texts[id]}"))
+    n, top_k = len(found), bench.settings.top_k
+    print(f"smoke: {len(lost)} of {n} lost" if lost else f"smoke: all {n} found in the top {top_k}")
     return 1 if lost else 0
 
 
-def _instead(case: dict[str, Any]) -> str:
-    if case["error"]:
-        return case["error"]
-    first = case["hits"][0] if case["hits"] else None
-    return f"first is {first['path']} {first['symbol']}".strip() if first else "nothing came back"
+def _smoked(funnel: Any, question: Any, locator: Any) -> tuple[int | None, str]:
+    """Rank of the first right place, and where there is none, why: asked without the rest of a measurement."""
+    from rungs.measure import judge
+
+    try:
+        result = funnel.search(question.q)
+        rank = judge(question, [locator.locate(hit.node) for hit in result.hits]).first
+    except Exception as error:  # one query that raises must not hide what became of the others
+        return None, " ".join(f"{type(error).__name__}: {error}".split())
+    if result.degraded:
+        return None, f"stage {result.degraded[0]['stage']} failed: {result.degraded[0]['reason']}"
+    data = result.hits[0].node.metadata if result.hits else {}
+    return rank, f"first is {data['path']} {data['symbol']}".strip() if data else "nothing came back"
 
 
 def _explain(args: argparse.Namespace) -> int:

@@ -272,7 +272,7 @@ def test_explain_and_regressions_and_sweep_and_smoke(shop, golden, capsys, tmp_p
     code, _, err = run(capsys, "sweep", "top-k", "8;x", *common, "--controls", "symbol")
     assert (code, err) == (2, "rungs: --top-k cannot be 'x'; give values of type int\n")
     code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet")
-    assert (code, out.splitlines()[-1]) == (0, "smoke: all 3 found in the top 3")
+    assert (code, out.splitlines()[-1]) == (0, "smoke: all 2 found in the top 8")
     code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet", "--path-prefix", "odd.py")
     assert code == 1
     assert "LOST (first is odd.py" in out
