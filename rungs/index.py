@@ -45,7 +45,7 @@ METRIC = "COSINE"
 COLLECTION = "chunks"
 TOKENS_FIELD = "tokens"
 KEEP_VERSIONS = 2
-EMBED_BLOCK = 512
+EMBED_BLOCK = 128
 """Texts embedded between two writes to the cache: what a killed build can lose."""
 INSERT_BLOCK = 2000
 MAX_VARCHAR_BYTES = 65_535

@@ -253,6 +253,8 @@ def compare(
     unknown = [m for m in metrics if m not in COMPARED]
     if unknown:
         raise RunError(f"{unknown[0]!r} cannot be compared as a mean; choose from {', '.join(COMPARED)}")
+    if not 0 <= margin < 1:
+        raise RunError(f"the margin is {margin:g}; give one from 0 to below 1, such as {MARGIN:g}")
     base = baseline if baseline is not None else next(iter(reports))
     if base not in reports:
         raise RunError(f"there is no report {base!r} to compare with; there is {', '.join(reports)}")
@@ -472,7 +474,8 @@ def _interval(d: np.ndarray) -> tuple[float, float]:
         return -1.0, 1.0
     # Shifted out of [0, 1] and back: wins alone (0 or 1) are differences here, not a proportion that stops at 0.
     e = estimate(d + 2.0)
-    return float(e["low"]) - 2.0, float(e["high"]) - 2.0
+    # every metric lies in [0, 1], so no difference is beyond 1
+    return max(-1.0, float(e["low"]) - 2.0), min(1.0, float(e["high"]) - 2.0)
 
 
 def _verdict(value: float, low: float, high: float, p: float, n: int, margin: float, floor: float) -> Verdict:

@@ -159,3 +159,14 @@ def test_json_and_html_are_safe():
     json.dumps(c.to_dict(), allow_nan=False)
     assert "<b>" not in c._repr_html_().replace("<b></b>", "")
     assert len(c.to_frame()) == len(COMPARED)
+
+
+@pytest.mark.parametrize("margin", [-1, float("nan"), 5])
+def test_a_margin_that_means_nothing_is_one_line(margin: float):
+    with pytest.raises(RunError, match="give one from 0 to below 1"):
+        compare({"a": report([1, 0]), "b": report([0, 1])}, margin=margin)
+
+
+def test_no_difference_is_beyond_one():
+    d = compare({"a": report([1.0] * 7), "b": report([0.0] * 7)}, metrics=["recall@8"]).differences[0]
+    assert -1 <= d.low <= d.value <= d.high <= 1
