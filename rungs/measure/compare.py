@@ -163,7 +163,9 @@ class Comparison:
         shown = [self._differences()]
         for title, better in (("better", True), ("worse", False)):
             moved = [c for c in self.changes if c.better is better]
-            rows = [(c.system, c.id, c.kind, f"{_shown(c.before)} → {_shown(c.after)}", c.q) for c in moved[:_MOVED]]
+            rows = [
+                (c.system, c.id, c.kind, f"{shown_rank(c.before)} → {shown_rank(c.after)}", c.q) for c in moved[:_MOVED]
+            ]
             more = [f"and {len(moved) - _MOVED} more"] if len(moved) > _MOVED else []
             header = ("system", "id", "kind", "rank", "question")
             shown.append(Table(f"{len(moved)} questions {title}", header, rows, more))
@@ -539,7 +541,8 @@ def _rank(rank: int | None) -> float:
     return math.inf if rank is None else rank
 
 
-def _shown(rank: int | None) -> str:
+def shown_rank(rank: int | None) -> str:
+    """A rank as text."""
     return "not found" if rank is None else str(rank)
 
 

@@ -13,6 +13,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 
 from rungs.errors import GoldenError
+from rungs.measure.compare import shown_rank
 from rungs.measure.golden import Golden, Question
 from rungs.measure.locate import Locator
 from rungs.measure.metrics import judge
@@ -146,7 +147,7 @@ class Explanation:
                 step.name,
                 ", ".join(step.inputs),
                 str(step.size),
-                *(_rank(step.found[label]) for label in labels),
+                *(shown_rank(step.found[label]) for label in labels),
                 step.note or "; ".join(step.above),
             )
             for step in self.steps
@@ -159,7 +160,7 @@ class Explanation:
         for step in self.steps:
             source = f" from {', '.join(step.inputs)}" if step.inputs else ""
             lines.append(f"  {step.name}{source}: {step.size} hits{f' ({step.note})' if step.note else ''}")
-            lines += [f"    {_rank(rank):>9}  {label}" for label, rank in step.found.items()]
+            lines += [f"    {shown_rank(rank):>9}  {label}" for label, rank in step.found.items()]
             lines += [f"      above: {where}" for where in step.above]
         return "\n".join([*lines, f"  {self.verdict}"])
 
@@ -285,7 +286,3 @@ def find_loss(steps: Sequence[StepView], k: int) -> Loss | None:
 
 def _worth(rank: int | None) -> float:
     return 0.0 if rank is None else 1 / rank
-
-
-def _rank(rank: int | None) -> str:
-    return "not found" if rank is None else str(rank)

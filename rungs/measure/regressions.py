@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from tqdm.auto import tqdm
 
-from rungs.measure.compare import check_comparable
+from rungs.measure.compare import check_comparable, shown_rank
 from rungs.measure.evaluate import evaluate, evaluate_all
 from rungs.measure.explain import Loss, described, explain
 from rungs.measure.golden import Golden
@@ -91,7 +91,7 @@ class Regressions:
     def table(self) -> Table:
         """One row a question."""
         rows = [
-            (r.id, r.kind, f"{_rank(r.before)} → {_rank(r.after)}", _reason(r), "; ".join(r.replaced_by), r.q)
+            (r.id, r.kind, f"{shown_rank(r.before)} → {shown_rank(r.after)}", _reason(r), "; ".join(r.replaced_by), r.q)
             for r in self.questions
         ]
         lost = sum(r.lost for r in self.questions)
@@ -230,7 +230,3 @@ def _in_its_place(a: dict[str, Any], b: dict[str, Any]) -> tuple[str, ...]:
 def _reason(r: Regression) -> str:
     parts: Sequence[str] = [str(r.loss)] if r.loss else []
     return "; ".join([*parts, "marked weak"] if r.silenced else parts)
-
-
-def _rank(rank: int | None) -> str:
-    return "not found" if rank is None else str(rank)
