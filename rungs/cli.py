@@ -460,8 +460,6 @@ def _eval(args: argparse.Namespace) -> int:
     retriever = load_run(args.run_file, golden) if args.run_file else bench.funnel()
     timed = not (args.no_latency or args.run_file)  # reading a file back says nothing about how long it took to make
     report = evaluate(retriever, golden, pooled=args.pooled, latency=timed, progress=not args.quiet)
-    if args.save is not None:
-        report.save(args.save)
     look = None
     if args.ledger is not None or report.held_out:  # every look at a held-out file is counted, asked for or not
         path = bench.home / "ledger.jsonl" if args.ledger in (None, Path()) else args.ledger
@@ -473,6 +471,8 @@ def _eval(args: argparse.Namespace) -> int:
     else:
         said = [report.summary(look=look), *(result.summary() for result, _ in further.values())]
         print(_printable("\n".join(said), keep="\n"))
+    if args.save is not None:  # last: where it cannot be written, the figures have been shown
+        report.save(args.save)
     return 0 if report.status == "ok" and all(held for _, held in further.values()) else 1
 
 
