@@ -30,7 +30,18 @@ from rungs.measure.golden import Label, Question
 from rungs.measure.intervals import estimate
 from rungs.measure.locate import Location
 
-__all__ = ["METRICS", "Judged", "Judgement", "aggregate", "count_tokens", "judge", "ndcg_at", "recall_at", "score"]
+__all__ = [
+    "METRICS",
+    "Judged",
+    "Judgement",
+    "aggregate",
+    "count_tokens",
+    "enough_shown",
+    "judge",
+    "ndcg_at",
+    "recall_at",
+    "score",
+]
 
 METRICS = (
     "recall@8",
@@ -134,13 +145,17 @@ def _rank_found(label: Label, hits: Sequence[Location]) -> int | None:
 
 def _rank_uncovered(path: str, span: tuple[int, int], hits: Sequence[Location]) -> int | None:
     """The rank by which half of the span's lines, or 20, have been shown."""
-    size = span[1] - span[0] + 1
     shown: set[int] = set()
     for rank, hit in enumerate(hits, start=1):
         shown.update(_shared_lines(path, span, hit))
-        if 2 * len(shown) >= size or len(shown) >= _ENOUGH_LINES:
+        if enough_shown(span, len(shown)):
             return rank
     return None
+
+
+def enough_shown(span: tuple[int, int], lines: int) -> bool:
+    """Whether so many lines of a span are enough to call it found: half of them, or 20."""
+    return 2 * lines >= span[1] - span[0] + 1 or lines >= _ENOUGH_LINES
 
 
 def _shared_lines(path: str, span: tuple[int, int], hit: Location) -> range:

@@ -13,7 +13,7 @@ defined" are two questions.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from rungs.tokenizer import tokenize
 if TYPE_CHECKING:
     from rungs.measure.golden import Golden, Question
 
-__all__ = ["ALIKE", "alike", "check_split", "is_held_out", "tuning_file"]
+__all__ = ["ALIKE", "alike", "check_split", "is_held_out", "nearly_one", "tuning_file"]
 
 ALIKE = 0.6
 """Likeness from which two questions with the same answer are one."""
@@ -78,6 +78,12 @@ def check_split(tuning: "Golden", held_out: "Golden") -> None:
                 f"{held_out.path}:{question.line}: question {question.id!r} is that of {tuning.path}:"
                 f"{copied.question.line} ({copied.question.id!r}), word for word or nearly; ask something else here"
             )
+
+
+def nearly_one(questions: "Sequence[Question]") -> "list[tuple[Question, Question]]":
+    """Every pair of questions that this module takes for one."""
+    asked = [_Asked.of(question) for question in questions]
+    return [(a.question, b.question) for i, a in enumerate(asked) for b in asked[i + 1 :] if _same(a, b)]
 
 
 def alike(a: str, b: str) -> float:

@@ -1,0 +1,424 @@
+"""Pooled judging: places that several systems found, judged right or not without knowing who found them.
+
+Labels written beforehand are never all there is. A system that answers with another place that is right as well is
+marked wrong, and the newer the technique the likelier that is. TREC's remedy is a pool: the union of what several systems
+put at the top, judged blind. Judged right, a place goes to ``also`` of its question, and figures are reported twice,
+strict and pooled.
+
+What is judged is a *place*, a function, the header of a class, a section, an assignment, and not somebody's chunk: one
+judgement then serves every way of cutting the same file.
+
+Source of the method: Voorhees and Harman, TREC: Experiment and Evaluation in Information Retrieval (2005), chapter 2.
+"""
+
+import hashlib
+import json
+import os
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rungs.corpus import label_spans, symbols
+from rungs.errors import GoldenError
+from rungs.measure.intervals import estimate
+from rungs.measure.locate import Location
+from rungs.measure.metrics import enough_shown
+
+if TYPE_CHECKING:
+    from rungs.corpus import Corpus
+    from rungs.corpus.walk import SourceFile
+    from rungs.measure.golden import Golden
+    from rungs.measure.report import Report
+
+__all__ = [
+    "VERDICTS",
+    "Agreement",
+    "Item",
+    "Judgements",
+    "agreement",
+    "draw_questions",
+    "judged_share",
+    "places_shown",
+    "pool",
+    "with_judgements",
+]
+
+VERDICTS = ("right", "not", "unsure")
+_TOP = 8
+_SHOWN_LINES = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question beside one place: what a judge sees, and all a judge sees.
+
+    Attributes
+    ----------
+    question, q
+        Id and text of the question.
+    place
+        As a label is written: ``path::symbol``, or a path where the file names nothing.
+    start_line
+        Where ``text`` begins, 1-based.
+    text
+        The source of the place, cut off after 80 lines.
+    """
+
+    question: str
+    q: str
+    place: str
+    start_line: int
+    text: str
+
+
+# --- places
+
+
+def places_shown(hit: Location, corpus: "Corpus") -> tuple[str, ...]:
+    """The places that a hit shows, as labels.
+
+    A place is shown by the rule by which labels are found: half of its lines, or 20 of them. Of places inside one another
+    only the innermost count. A part of a function too long to be shown by it stands for that function. Text that no
+    label could name (the imports of a module, between two sections) shows nothing.
+
+    Parameters
+    ----------
+    hit
+        Where it lies; one without lines shows nothing.
+    corpus
+        The files.
+    """
+    file = corpus.get(hit.path)
+    if file is None or hit.start_line is None or hit.end_line is None:
+        return ()
+    named = _named(file)
+    if not named:
+        return (hit.path,)
+    first, last = hit.start_line, hit.end_line
+    touched = [(name, span, section) for name, span, section in named if span[0] <= last and first <= span[1]]
+    shown = [one for one in touched if enough_shown(one[1], min(last, one[1][1]) - max(first, one[1][0]) + 1)]
+    if not shown:
+        within = [one for one in touched if one[1][0] <= first and last <= one[1][1] and not one[2]]
+        shown = sorted(within, key=lambda one: one[1][1] - one[1][0])[:1]
+    inner = [one for one in shown if not any(_inside(other[1], one[1]) for other in shown)]
+    return tuple(dict.fromkeys(f"{hit.path}::{name}" for name, _, _ in inner))
+
+
+def _inside(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a != b and b[0] <= a[0] and a[1] <= b[1]
+
+
+@lru_cache(maxsize=256)
+def _named(file: "SourceFile") -> tuple[tuple[str, tuple[int, int], bool], ...]:
+    """Every label the file allows: its name, its lines, and whether it is a section."""
+    found = {
+        (item.name, (span.start_line, span.end_line), item.kind == "section")
+        for item in symbols(file)
+        for span in label_spans(file, item.name)
+    }
+    return tuple(sorted(found))
+
+
+def _text(place: str, corpus: "Corpus") -> tuple[int, str]:
+    path, _, symbol = place.partition("::")
+    file = corpus.get(path)
+    if file is None or not (spans := label_spans(file, symbol)):
+        raise GoldenError(f"{place!r} names nothing in corpus {corpus.name!r}; pool the runs again")
+    parts = []
+    for span in spans:
+        lines = file.lines[span.start_line - 1 : span.end_line]
+        more = len(lines) - _SHOWN_LINES
+        parts.append("\n".join([*lines[:_SHOWN_LINES], *([f"… {more} more lines"] if more > 0 else [])]))
+    return spans[0].start_line, "\n⋮\n".join(parts)
+
+
+# --- the pool
+
+
+def draw_questions(golden: "Golden", kind: str, n: int, *, seed: int = 0) -> frozenset[str]:
+    """Draw ``n`` questions of a kind at random; the same ones for the same file and seed.
+
+    Raises
+    ------
+    GoldenError
+        When there are fewer.
+    """
+    ids = sorted(question.id for question in golden.questions if question.kind == kind and question.expect)
+    if len(ids) < n:
+        raise GoldenError(f"{golden.path}: has {len(ids)} questions of kind {kind!r}; draw at most so many")
+    return frozenset(random.Random(seed).sample(ids, n))
+
+
+def pool(reports: Sequence["Report"], golden: "Golden", ids: Collection[str], *, depth: int = _TOP) -> list[Item]:
+    """Everything that any of the systems shows at the top, in an order that says nothing.
+
+    Parameters
+    ----------
+    reports
+        Runs on this golden file.
+    golden
+        The questions, with their labels: places under ``expect`` are right already and are left out.
+    ids
+        Questions to pool.
+    depth
+        How many hits of each run.
+
+    Returns
+    -------
+    list of Item
+        Question by question, each question's places shuffled; the same for the same places, whoever found them.
+
+    Raises
+    ------
+    GoldenError
+        When a report is of other questions.
+    """
+    asked = {question.id: question for question in golden.questions if question.id in ids}
+    found: dict[str, set[str]] = {name: set() for name in asked}
+    for report in reports:
+        for case in _cases(report, golden, ids):
+            for hit in case["hits"][:depth]:
+                found[case["id"]] |= set(places_shown(_location(hit), golden.corpus))
+    items = []
+    for name, places in found.items():
+        question = asked[name]
+        rest = places - {label.text for label in question.expect}
+        for place in sorted(rest, key=lambda p: _shuffled(name, p)):
+            items.append(Item(name, question.q, place, *_text(place, golden.corpus)))
+    return items
+
+
+def _shuffled(question: str, place: str) -> str:
+    return hashlib.sha256(f"{question}\n{place}".encode()).hexdigest()
+
+
+def _cases(report: "Report", golden: "Golden", ids: Collection[str]) -> list[dict[str, Any]]:
+    """The report's rows of these questions; a row is known by its question's text, as labels may change in between."""
+    texts = {question.id: question.q for question in golden.questions}
+    cases = [case for case in report.cases if case["id"] in ids]
+    if missing := set(ids) - {case["id"] for case in cases if case["q"] == texts.get(case["id"])}:
+        raise GoldenError(
+            f"{golden.path}: a run on {report.golden['name']} does not answer question {min(missing)!r} as it is asked "
+            "there; measure it on this file again"
+        )
+    return cases
+
+
+def _location(hit: Mapping[str, Any]) -> Location:
+    return Location(hit["path"], hit["start_line"], hit["end_line"])
+
+
+# --- judgements
+
+
+class Judgements:
+    """A file of judgements: JSON lines ``{"id", "q", "place", "verdict", "judge"}``, one added at a time, none rewritten.
+
+    A later line of the same judge on the same item replaces the earlier one when read. A line about a question that is
+    asked differently today is passed over: it judged something else.
+
+    Parameters
+    ----------
+    path
+        Made when the first judgement is added.
+
+    Raises
+    ------
+    GoldenError
+        When the file cannot be read, or a line is no judgement.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.rows: list[dict[str, str]] = []
+        try:
+            text = self.path.read_text(encoding="utf-8-sig") if self.path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise GoldenError(f"{self.path}: cannot be read ({error}); check the path") from None
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                self.rows.append(_parsed(line, f"{self.path}:{number}"))
+
+    def add(self, item: Item, verdict: str, judge: str) -> None:
+        """Add one judgement; it is on the disk when this returns.
+
+        Raises
+        ------
+        GoldenError
+            For a verdict that is none of `VERDICTS`, a judge without a name, or a file that cannot be written.
+        """
+        row = {"id": item.question, "q": item.q, "place": item.place, "verdict": verdict, "judge": judge}
+        _check(row, "a judgement")
+        try:
+            with self.path.open("ab+") as file:
+                if file.tell() and not self._ends_whole(file):
+                    file.write(b"\n")
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise GoldenError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from None
+        self.rows.append(row)
+
+    @staticmethod
+    def _ends_whole(file: Any) -> bool:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Names, in order of their first judgement."""
+        return tuple(dict.fromkeys(row["judge"] for row in self.rows))
+
+    def of(self, judge: str | None = None, golden: "Golden | None" = None) -> dict[tuple[str, str], str]:
+        """Verdicts by ``(question, place)``: of one judge, or the first judge's on each item.
+
+        With ``golden``, only those on questions as they are asked there.
+        """
+        texts = None if golden is None else {question.id: question.q for question in golden.questions}
+        by_judge: dict[str, dict[tuple[str, str], str]] = {}
+        for row in self.rows:
+            if texts is None or texts.get(row["id"]) == row["q"]:
+                by_judge.setdefault(row["judge"], {})[(row["id"], row["place"])] = row["verdict"]
+        if judge is not None:
+            return by_judge.get(judge, {})
+        merged: dict[tuple[str, str], str] = {}
+        for verdicts in by_judge.values():
+            merged = {**verdicts, **merged}
+        return merged
+
+    def questions(self, golden: "Golden") -> frozenset[str]:
+        """Questions that anything was judged of: those that pooled figures are reported on."""
+        return frozenset(name for name, _ in self.of(golden=golden))
+
+    def open_items(self, items: Iterable[Item], judge: str) -> list[Item]:
+        """What this judge has not judged yet, in order."""
+        done = {(row["id"], row["place"], row["q"]) for row in self.rows if row["judge"] == judge}
+        return [item for item in items if (item.question, item.place, item.q) not in done]
+
+
+def _parsed(line: str, where: str) -> dict[str, str]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        raise GoldenError(f"{where}: not a judgement (no JSON); mend or delete the line") from None
+    if not isinstance(row, dict):
+        raise GoldenError(f"{where}: not a judgement (no JSON object); mend or delete the line")
+    _check(row, where)
+    return row
+
+
+def _check(row: Mapping[str, Any], where: str) -> None:
+    for name in ("id", "q", "place", "verdict", "judge"):
+        if not isinstance(row.get(name), str) or not row[name].strip():
+            raise GoldenError(f"{where}: {name!r} is missing or empty; a judgement has id, q, place, verdict and judge")
+    if row["verdict"] not in VERDICTS:
+        raise GoldenError(f"{where}: verdict {row['verdict']!r} is unknown; use one of {', '.join(VERDICTS)}")
+
+
+def with_judgements(golden: "Golden", judgements: Judgements) -> list[str]:
+    """The golden file's lines, with every place judged right under ``also``.
+
+    Parameters
+    ----------
+    golden
+        The file the judgements are about.
+    judgements
+        An item that several judged is right only if each of them said so.
+
+    Returns
+    -------
+    list of str
+        JSON lines, in order; only ``also`` of judged questions differs.
+    """
+    right: dict[str, list[str]] = {}
+    verdicts = [judgements.of(judge, golden) for judge in judgements.judges]
+    for name, place in judgements.of(golden=golden):
+        if all(each.get((name, place), "right") == "right" for each in verdicts):
+            right.setdefault(name, []).append(place)
+    judged = judgements.questions(golden)
+    lines = []
+    for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
+        if not line.strip():
+            continue
+        row = json.loads(line)
+        if row["id"] in judged:
+            row["also"] = sorted(set(right.get(row["id"], [])) - set(row["expect"]))
+            line = json.dumps(row, ensure_ascii=False)
+        lines.append(line)
+    return lines
+
+
+def judged_share(report: "Report", golden: "Golden", judgements: Judgements, *, depth: int = _TOP) -> dict[str, Any]:
+    """How much of what a run shows at the top has been judged.
+
+    A hit is judged when every place it shows is, or is a label. Hits that show nothing a label could name need no
+    judging: nothing could have been judged right.
+
+    Returns
+    -------
+    dict
+        ``value``, ``low``, ``high``, ``n``: share of hits over the judged questions, the interval over *questions* (n).
+    """
+    ids, known = judgements.questions(golden), judgements.of(golden=golden)
+    labelled = {(q.id, label.text) for q in golden.questions for label in (*q.expect, *q.also)}
+    shares = []
+    for case in _cases(report, golden, ids):
+        shown = [places_shown(_location(hit), golden.corpus) for hit in case["hits"][:depth]]
+        done = [all((case["id"], p) in known or (case["id"], p) in labelled for p in places) for places in shown]
+        if done:
+            shares.append(sum(done) / len(done))
+    return estimate(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two judges agree.
+
+    Attributes
+    ----------
+    n
+        Items both judged right or not (those that either was unsure of are left out).
+    agreed
+        Share on which they agree, with its interval.
+    kappa
+        Cohen's kappa: agreement beyond chance; None where both gave one verdict throughout.
+    right
+        Share that each called right.
+    unsure
+        Items left out.
+    """
+
+    n: int
+    agreed: dict[str, Any]
+    kappa: float | None
+    right: tuple[float, float]
+    unsure: int
+
+
+def agreement(judgements: Judgements, first: str, second: str, golden: "Golden | None" = None) -> Agreement:
+    """Compare two judges on what both judged.
+
+    Source of kappa: Cohen (1960), Educational and Psychological Measurement 20.
+
+    Raises
+    ------
+    GoldenError
+        When they judged nothing in common.
+    """
+    a, b = judgements.of(first, golden), judgements.of(second, golden)
+    both = sorted(set(a) & set(b))
+    pairs = [(a[key] == "right", b[key] == "right") for key in both if "unsure" not in (a[key], b[key])]
+    if not pairs:
+        raise GoldenError(
+            f"{judgements.path}: {first!r} and {second!r} judged nothing in common; let both judge a sample"
+        )
+    n = len(pairs)
+    observed = sum(x == y for x, y in pairs) / n
+    p, q = sum(x for x, _ in pairs) / n, sum(y for _, y in pairs) / n
+    expected = p * q + (1 - p) * (1 - q)
+    kappa = None if expected == 1 else (observed - expected) / (1 - expected)
+    return Agreement(n, estimate(float(x == y) for x, y in pairs), kappa, (p, q), len(both) - n)
