@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rungs.funnel import Funnel as Funnel
     from rungs.funnel import SearchResult as SearchResult
     from rungs.lexical import MilvusBM25Retriever as MilvusBM25Retriever
+    from rungs.lexical_bm25s import BM25sRetriever as BM25sRetriever
     from rungs.measure import Report as Report
     from rungs.measure import ablate as ablate
     from rungs.measure import compare as compare
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rungs.workbench import Workbench as Workbench
 
 _HOMES = {
+    "BM25sRetriever": "rungs.lexical_bm25s",
     "DenseRetriever": "rungs.dense",
     "Funnel": "rungs.funnel",
     "MilvusBM25Retriever": "rungs.lexical",

@@ -15,7 +15,19 @@ from rungs.settings import Endpoint, Settings, env_name
 
 __all__ = ["main"]
 
-_SEARCH = ("search_mode", "top_k", "candidates", "category", "path_prefix", "language")
+_SEARCH = (
+    "search_mode",
+    "prose_mode",
+    "rrf_k",
+    "bm25_weight",
+    "name_weight",
+    "router",
+    "top_k",
+    "candidates",
+    "category",
+    "path_prefix",
+    "language",
+)
 _INDEX = ("corpus", "chunking", "embed_model", "query_instruction", "passage_instruction", "milvus_uri")
 _EPILOG = """Start with `rungs ladder`: it fetches a pinned corpus, indexes it, measures every rung and prints the table.
 Every setting is a flag and a RAG_* variable; a flag beats a variable beats a default."""
@@ -181,6 +193,37 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("golden", type=Path, nargs="?", help="the questions (default: golden/CORPUS.jsonl)")
     _add_json(sub)
 
+    sub = command("judge", _judge, "judge blind the places that saved runs found beyond the labels", ("corpus",))
+    sub.add_argument("golden", type=Path, help="the questions; a held-out file too: judging chooses nothing")
+    sub.add_argument("runs", type=Path, nargs="*", metavar="RUN.json", help="files from `rungs eval --save`")
+    sub.add_argument("--kind", default="prose-en", help="kind of question (default: prose-en)")
+    sub.add_argument("--sample", type=int, help="how many questions, drawn at random (default: 60, or all)")
+    sub.add_argument("--seed", type=int, default=0, help="of every random draw (default: 0)")
+    sub.add_argument("--depth", type=int, default=8, help="hits of each run that are pooled (default: 8)")
+    sub.add_argument("--judgements", type=Path, metavar="FILE", help="(default: GOLDEN's name + .judgements.jsonl)")
+    sub.add_argument("--as", dest="judge", metavar="NAME", help="who judges (default: the login name)")
+    sub.add_argument("--again", type=int, metavar="N", help="judge N items that somebody else has judged")
+    does = sub.add_mutually_exclusive_group()
+    does.add_argument("--status", action="store_true", help="only say what is judged, and how far judges agree")
+    does.add_argument("--apply", action="store_true", help="write what was judged right under `also` of GOLDEN")
+    _add_json(sub)
+
+    sub = command("split", _split, "draw the held-out half of a golden file, kind by kind", ("corpus",))
+    sub.add_argument("golden", type=Path, help="every question there is")
+    sub.add_argument("--out", type=Path, required=True, help="the tuning file; NAME.heldout.jsonl goes next to it")
+    sub.add_argument("--held-out", default="0.5", metavar="SHARE", help="0.5, or by kind: prose-en=0.55,doc=0.5")
+    sub.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    sub.add_argument("--tuning", default="", metavar="IDS", help="between commas: those that were looked at already")
+    sub.add_argument("--overwrite", action="store_true", help="replace files that are in the way")
+    _add_json(sub)
+
+    sub = command("mine", _mine, "draft golden questions from a history or from issues, and confirm them", ("corpus",))
+    sub.add_argument("what", choices=("history", "issues", "confirm"))
+    sub.add_argument("source", type=Path, help="a git repository; issues, a folder or an export; or a file of drafts")
+    sub.add_argument("--prefix", default="", help="history: put before its paths to get those of the corpus")
+    sub.add_argument("--limit", type=int, default=200, help="history: commits to look at (default: 200)")
+    sub.add_argument("--out", type=Path, help="drafts (default: standard output); confirm: the golden file, required")
+
     sub = command("plan", _plan, "how many labels of each kind it takes to read a difference")
     sub.add_argument("before", type=Path, help="a file from `rungs eval --save`")
     sub.add_argument("after", type=Path, help="another, of a change such as those to come")
@@ -222,7 +265,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings.from_environment(given)
 
 
-_OUTPUTS = ("save", "save_judged", "ledger", "out", "picture", "write")
+_OUTPUTS = ("save", "save_judged", "ledger", "out", "picture", "write", "judgements")
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
@@ -614,6 +657,122 @@ def _coverage(args: argparse.Namespace) -> int:
 
     bench = _bench(args)
     return _show(coverage(load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)), args)
+
+
+def _judge(args: argparse.Namespace) -> int:
+    from rungs.measure import (
+        Judgements,
+        JudgingSession,
+        Report,
+        draw_questions,
+        judge_in_terminal,
+        judging_status,
+        load_golden,
+        pool,
+        second_sample,
+    )
+
+    _check_judging(args)
+    golden = load_golden(args.golden, _bench(args).corpus)
+    judgements = Judgements(args.judgements or args.golden.with_name(f"{args.golden.stem}.judgements.jsonl"))
+    if args.apply:
+        return _apply(golden, judgements, args)
+    reports = {str(path): Report.load(path) for path in args.runs}
+    of_kind = sum(question.kind == args.kind and not question.negative for question in golden.questions)
+    ids = draw_questions(golden, args.kind, args.sample or min(60, max(of_kind, 1)), seed=args.seed)
+    items = pool(list(reports.values()), golden, ids, depth=args.depth)
+    if args.status:
+        return _show(judging_status(golden, judgements, items, reports, depth=args.depth), args)
+    judge = _login() if args.judge is None else args.judge
+    if args.again is not None:
+        items = second_sample(items, judgements, judge, args.again, seed=args.seed)
+    judge_in_terminal(JudgingSession(items, judgements, judge))
+    return 0
+
+
+def _check_judging(args: argparse.Namespace) -> None:
+    for name in ("sample", "depth", "again"):
+        if (value := getattr(args, name)) is not None and value < 1:
+            raise SettingsError(f"--{name} is {value}; use at least 1")
+    if args.judge is not None and not args.judge.strip():
+        raise SettingsError("--as is empty; give the name of who judges")
+    if not args.runs and not args.apply:
+        raise SettingsError("nothing to pool; name one or more files from `rungs eval --save`")
+    if args.json and not (args.status or args.apply):
+        raise SettingsError("--json has nothing to say while judging; give it with --status or --apply")
+
+
+def _login() -> str:
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return "me"
+
+
+def _apply(golden: Any, judgements: Any, args: argparse.Namespace) -> int:
+    from rungs.measure.drawing import write_lines
+    from rungs.measure.pooling import with_judgements
+
+    lines = with_judgements(golden, judgements)
+    write_lines(golden.path, lines)
+    also = [row["also"] for row in map(json.loads, lines) if row.get("also")]
+    places, questions, judged = sum(map(len, also)), len(also), len(judgements.questions(golden))
+    if args.json:
+        _print_json({"places": places, "questions": questions, "judged_questions": judged})
+    else:
+        said = f"{places} places on {questions} questions are right as well, of {judged} questions judged"
+        print(_printable(f"{golden.path}: {said}; measure with --pooled to count them"))
+    return 0
+
+
+def _split(args: argparse.Namespace) -> int:
+    from collections import Counter
+
+    from rungs.measure import draw_held_out, load_golden, write_split
+
+    golden = load_golden(args.golden, _bench(args).corpus)
+    tuning = [name.strip() for name in args.tuning.split(",") if name.strip()]
+    held_out = draw_held_out(golden, _shares(args.held_out), seed=args.seed, tuning=tuning)
+    paths = write_split(golden, held_out, args.out, overwrite=args.overwrite)
+    drawn = Counter((question.kind, question.id in held_out) for question in golden.questions)
+    counts = {kind: {"tuning": drawn[kind, False], "held_out": drawn[kind, True]} for kind in golden.kinds}
+    if args.json:
+        _print_json({"tuning": str(paths[0]), "held_out": str(paths[1]), "questions": counts})
+        return 0
+    rows = [(kind, str(n["tuning"]), str(n["held_out"])) for kind, n in counts.items()]
+    total = ("all", str(len(golden) - len(held_out)), str(len(held_out)))
+    _print_table(_console(), ("kind", paths[0].name, paths[1].name), [*rows, total])
+    return 0
+
+
+def _shares(text: str) -> float | dict[str, float]:
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [one.split("=") for one in text.split(",")]
+        return {kind.strip(): float(share) for kind, share in pairs}
+    except ValueError:
+        raise SettingsError(f"--held-out cannot be {text!r}; give a share such as 0.5, or kind=share,…") from None
+
+
+def _mine(args: argparse.Namespace) -> int:
+    from rungs.measure import mining
+
+    if args.what == "confirm" and args.out is None:
+        raise SettingsError("confirm needs a golden file to write; give --out FILE")
+    corpus = _bench(args).corpus
+    if args.what == "confirm":
+        print(mining.confirm_file(args.source, args.out, corpus=corpus))
+        return 0
+    if args.what == "history":
+        found = mining.mine_history(args.source, corpus, prefix=args.prefix, limit=args.limit)
+    else:
+        found = mining.mine_issues(args.source, corpus)
+    mining.write_drafts(found, args.out)
+    print(f"{found.summary()}; next: rungs mine confirm", file=sys.stderr)
+    return 0
 
 
 def _plan(args: argparse.Namespace) -> int:

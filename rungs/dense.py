@@ -22,7 +22,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQuery
 
-from rungs.hits import make_hit
+from rungs.hits import make_hit, store_filters
 
 __all__ = ["DenseRetriever"]
 
@@ -90,7 +90,11 @@ class DenseRetriever(BaseRetriever):
 
     def _search(self, embedding: list[float]) -> list[NodeWithScore]:
         result = self.vector_store.query(
-            VectorStoreQuery(query_embedding=embedding, similarity_top_k=self.top_k, filters=self.filters)
+            VectorStoreQuery(
+                query_embedding=embedding,
+                similarity_top_k=self.top_k,
+                filters=store_filters(self.filters, self.vector_store),
+            )
         )
         if result.nodes is None or result.similarities is None:
             raise ValueError(

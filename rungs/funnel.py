@@ -6,23 +6,28 @@ about: which channel answered and why, how long each stage took, what was skippe
 
 import copy
 import html
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.utils import build_metadata_filter_fn, metadata_dict_to_node
 
 from rungs.dense import DenseRetriever
 from rungs.errors import SettingsError
+from rungs.fusion import reciprocal_rank_fusion
 from rungs.hits import metadata_filters
 from rungs.lexical import MilvusBM25Retriever
+from rungs.routing import Answer, DefinitionRetriever, NameTable, RegexRouter, Router, answer_routed
 from rungs.settings import Settings
 
-__all__ = ["Funnel", "SearchResult", "Step", "open_channel"]
+__all__ = ["Funnel", "Routing", "SearchResult", "Step", "channels_of", "open_channel"]
 
 _HTML_TEXT_LINES = 12
 
@@ -110,9 +115,10 @@ class Funnel(BaseRetriever):
     Parameters
     ----------
     channels
-        First-stage retrievers by name (``dense``, ``bm25``). Each fetches the candidates it was built to fetch.
+        First-stage retrievers by name (``dense``, ``bm25``, ``definition``). Each fetches the candidates it was built to
+        fetch.
     mode
-        The channel that answers.
+        The channel that answers; ``hybrid`` for dense and BM25 fused; ``auto`` for the one a query belongs to.
     top_k
         How many hits `retrieve` returns, and `search` unless told otherwise.
     stages
@@ -121,13 +127,15 @@ class Funnel(BaseRetriever):
     embed_model
         Embeds the query once for all channels, so that its time is told apart from the search's. None leaves it to
         them.
+    routing
+        How mode ``auto`` routes and ``hybrid`` fuses.
     settings
         Recorded in reports.
 
     Raises
     ------
     SettingsError
-        When ``mode`` names no channel.
+        When a channel that ``mode`` needs is missing.
     """
 
     def __init__(
@@ -138,11 +146,14 @@ class Funnel(BaseRetriever):
         top_k: int = 8,
         stages: Sequence[tuple[str, BaseNodePostprocessor]] = (),
         embed_model: BaseEmbedding | None = None,
+        routing: "Routing | None" = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if mode not in channels:
-            raise SettingsError(f"mode {mode!r} has no channel; there is {', '.join(channels) or 'none'}")
+        routing = routing or Routing()
+        if missing := [name for name in channels_of(mode, routing) if name not in channels]:
+            raise SettingsError(f"mode {mode!r} wants channel {missing[0]!r}; there is {', '.join(channels) or 'none'}")
         super().__init__()
+        self.routing = routing
         self.channels = dict(channels)
         self.mode = mode
         self.top_k = top_k
@@ -152,7 +163,11 @@ class Funnel(BaseRetriever):
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, channels: Mapping[str, BaseRetriever], embed_model: BaseEmbedding
+        cls,
+        settings: Settings,
+        channels: Mapping[str, BaseRetriever],
+        embed_model: BaseEmbedding,
+        names: NameTable | None = None,
     ) -> "Funnel":
         """The funnel that ``settings`` describe, over channels from `open_channel`."""
         return cls(
@@ -160,6 +175,7 @@ class Funnel(BaseRetriever):
             mode=settings.search_mode,
             top_k=settings.top_k,
             embed_model=embed_model if "dense" in channels else None,
+            routing=Routing.from_settings(settings, names),
             settings=settings.to_dict(),
         )
 
@@ -171,6 +187,7 @@ class Funnel(BaseRetriever):
             top_k=self.top_k,
             stages=self.stages,
             embed_model=self.embed_model,
+            routing=self.routing,
             settings=self.settings,
         )
 
@@ -215,10 +232,8 @@ class Funnel(BaseRetriever):
 
         timings: dict[str, float] = {}
         degraded: list[dict[str, str]] = []
-        bundle = self._embedded(bundle, timings)
-        with _timed(timings, self.mode):
-            hits = self.channels[self.mode].retrieve(bundle)
-        note(last := self.mode, (), hits)
+        answer, last = self._first_stage(bundle, timings, note)
+        hits = answer.hits
         for name, stage in self.stages:
             with _timed(timings, name):
                 try:
@@ -231,12 +246,44 @@ class Funnel(BaseRetriever):
         note(f"top {top_k}", (last,), hits[:top_k])
         return SearchResult(
             query=bundle.query_str,
-            route=self.mode,
-            reason=f"mode is {self.mode}",
+            route=answer.route,
+            reason=answer.reason,
             hits=list(hits[:top_k]),
+            weak_match=answer.weak,
             timings_ms=timings,
             degraded=degraded,
         )
+
+    def _first_stage(
+        self, bundle: QueryBundle, timings: dict[str, float], note: Callable[..., None]
+    ) -> tuple[Answer, str]:
+        """What the mode's channels answer, and the name of the step that holds it."""
+        asked: list[str] = []
+
+        def ask(name: str) -> list[NodeWithScore]:
+            if name == "hybrid":
+                lists = {channel: ask(channel) for channel in _FUSED}
+                with _timed(timings, "fusion"):
+                    hits = self.routing.fuse(lists)
+                note(name, _FUSED, hits)
+            else:
+                query = self._embedded(bundle, timings) if name == "dense" else bundle
+                with _timed(timings, name):
+                    hits = self.channels[name].retrieve(query)
+                note(name, (), hits)
+            asked.append(name)
+            return hits
+
+        if self.mode != "auto":
+            return Answer(ask(self.mode), self.mode, f"mode is {self.mode}"), self.mode
+        answer = self.routing.answer(bundle.query_str, ask)
+        if len(asked) == 1:
+            return answer, asked[0]
+        # of a fusion the fused list, not what went into it
+        inputs = tuple(name for name in asked if not ("hybrid" in asked and name in _FUSED))
+        if len(inputs) > 1:
+            note("routed", inputs, answer.hits, answer.reason)
+        return answer, "routed" if len(inputs) > 1 else inputs[0]
 
     def _embedded(self, bundle: QueryBundle, timings: dict[str, float]) -> QueryBundle:
         if self.embed_model is None or bundle.embedding is not None or not bundle.query_str.strip():
@@ -246,15 +293,77 @@ class Funnel(BaseRetriever):
         return QueryBundle(bundle.query_str, embedding=embedding)
 
 
-def open_channel(name: str, settings: Settings, store: Any, embed_model: BaseEmbedding) -> BaseRetriever:
+_FUSED = ("dense", "bm25")
+
+
+@dataclass(frozen=True)
+class Routing:
+    """How a funnel fuses and routes.
+
+    Attributes
+    ----------
+    names
+        The names of the corpus; None where it is told by shape alone what is one.
+    prose
+        What answers questions: ``dense`` or ``hybrid``.
+    blend
+        The say of the definitions of names inside a question; see `rungs.routing.answer_routed`.
+    k, bm25_weight
+        Of the fusion; see `rungs.fusion.reciprocal_rank_fusion`.
+    regex
+        Route by the published regex.
+    """
+
+    names: NameTable | None = None
+    prose: str = "dense"
+    blend: float = 0.0
+    k: float = 60
+    bm25_weight: float = 1.0
+    regex: bool = False
+
+    @classmethod
+    def from_settings(cls, settings: Settings, names: NameTable | None) -> "Routing":
+        """As ``settings`` say."""
+        known = names if settings.router == "names" else None
+        weights = (settings.name_weight, settings.rrf_k, settings.bm25_weight)
+        return cls(known, settings.prose_mode, *weights, regex=settings.router == "regex")
+
+    def fuse(self, lists: Mapping[str, Sequence[NodeWithScore]]) -> list[NodeWithScore]:
+        """Dense and BM25 as one list."""
+        return reciprocal_rank_fusion(lists, k=self.k, weights={"bm25": self.bm25_weight})
+
+    def answer(self, query: str, ask: Callable[[str], list[NodeWithScore]]) -> Answer:
+        """Route one query; see `rungs.routing.answer_routed`."""
+        return answer_routed(query, self._router, ask, names=self.names, prose=self.prose, blend=self.blend)
+
+    @cached_property
+    def _router(self) -> Router | RegexRouter:
+        return RegexRouter() if self.regex else Router(self.names)
+
+
+def channels_of(mode: str, routing: Routing | Settings) -> tuple[str, ...]:
+    """The channels that a mode asks, or may ask."""
+    if mode == "hybrid":
+        return _FUSED
+    if mode != "auto":
+        return (mode,)
+    by_name = routing.router == "names" if isinstance(routing, Settings) else routing.names is not None
+    return (*_FUSED, *(("definition",) if by_name else ()))
+
+
+def open_channel(
+    name: str, settings: Settings, store: Any, embed_model: BaseEmbedding, names: NameTable | None = None
+) -> BaseRetriever:
     """One first-stage retriever over an opened index's store.
 
     Parameters
     ----------
     name
-        ``dense`` or ``bm25``.
+        ``dense``, ``bm25``, or ``definition``.
     settings
         Says how many candidates it fetches and what it filters.
+    names
+        What ``definition`` looks names up in.
 
     Raises
     ------
@@ -266,9 +375,30 @@ def open_channel(name: str, settings: Settings, store: Any, embed_model: BaseEmb
     filters = metadata_filters(settings.categories(), settings.path_prefix, languages)
     if name == "dense":
         return DenseRetriever(store, embed_model, top_k=depth, filters=filters)
+    if name == "definition":
+        return DefinitionRetriever(names or NameTable(), partial(_fetch, store, filters), top_k=depth)
     if not store.enable_sparse:
         raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of 2.5 or newer")
     return MilvusBM25Retriever(store, top_k=depth, filters=filters)
+
+
+def _fetch(store: Any, filters: Any, ids: Sequence[str]) -> list[BaseNode]:
+    """The nodes of these ids that pass the filters.
+
+    The store takes ids or filters, not both, and puts ids into its query unquoted; so it is asked by an expression, and
+    the filters are applied here.
+    """
+    rows = store.client.query(
+        store.collection_name,
+        filter=f"id in {json.dumps(list(ids), ensure_ascii=False)}",
+        output_fields=["_node_content", "_node_type", "text"],
+    )
+    nodes = [metadata_dict_to_node(row, text=row["text"]) for row in rows]
+    if filters is None:
+        return nodes
+    known = {node.node_id: node.metadata for node in nodes}
+    passes = build_metadata_filter_fn(known.__getitem__, filters)
+    return [node for node in nodes if passes(node.node_id)]
 
 
 def _snapshot(hit: NodeWithScore) -> NodeWithScore:

@@ -4,11 +4,12 @@ Used by every retriever here; copied along with any of them.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
-__all__ = ["make_hit", "metadata_filters"]
+__all__ = ["make_hit", "metadata_filters", "store_filters"]
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -65,9 +66,27 @@ def metadata_filters(
             filters.append(MetadataFilter(key=key, value=list(values), operator=FilterOperator.IN))
     if path_prefix:
         # A range, not a pattern: the store's prefix operator reads "_" as "any character".
-        start = path_prefix.replace("\\", "\\\\")
-        filters.append(MetadataFilter(key="path", value=start, operator=FilterOperator.GTE))
-        filters.append(MetadataFilter(key="path", value=start + _LAST_CHARACTER, operator=FilterOperator.LT))
+        filters.append(MetadataFilter(key="path", value=path_prefix, operator=FilterOperator.GTE))
+        filters.append(MetadataFilter(key="path", value=path_prefix + _LAST_CHARACTER, operator=FilterOperator.LT))
     if not filters:
         return None
     return MetadataFilters(filters=filters, condition=FilterCondition.AND)
+
+
+def store_filters(filters: MetadataFilters | None, vector_store: Any) -> MetadataFilters | None:
+    """The same filters, written so that a store reads them as they are meant.
+
+    LlamaIndex's Milvus store puts a text into its query without doubling the backslashes in it; other stores get the
+    filters as they are.
+    """
+    if filters is None or vector_store.class_name() != "MilvusVectorStore":
+        return filters
+    return MetadataFilters(filters=[_doubled(one) for one in filters.filters], condition=filters.condition)
+
+
+def _doubled(one: MetadataFilter | MetadataFilters) -> MetadataFilter | MetadataFilters:
+    if isinstance(one, MetadataFilters):
+        return MetadataFilters(filters=[_doubled(inner) for inner in one.filters], condition=one.condition)
+    if not isinstance(one.value, str):
+        return one  # the store doubles those in lists
+    return one.model_copy(update={"value": one.value.replace("\\", "\\\\")})

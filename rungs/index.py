@@ -1,4 +1,4 @@
-"""What is built once and opened many times: chunks, vectors, lexical terms and the Milvus collection.
+"""What is built once and opened many times: chunks, vectors, names, lexical terms and the Milvus collection.
 
 An index lives in ``<home>/<corpus>/<chunking>-<model>/<version>/``. A build writes to a temporary folder and is renamed
 when complete, so an interrupted build leaves the previous version in use; a published version is never modified. Every
@@ -30,14 +30,15 @@ from llama_index.core.schema import TextNode
 
 from rungs.corpus import Chunk, Corpus, chunk_files
 from rungs.corpus.chunking import CHUNKER_VERSION
+from rungs.corpus.names import NAMES_VERSION, Names, names_of
 from rungs.errors import CorpusError, StoreError
 from rungs.settings import DEFAULT_EMBED_MODEL as DEFAULT_MODEL
 from rungs.tokenizer import TOKENIZER_VERSION, tokenize
 from rungs.vectorcache import VectorCache, cache_path
 
-__all__ = ["CHUNK_TOKENS", "Index", "build_index", "index_folder"]
+__all__ = ["CHUNK_TOKENS", "Index", "build_index", "embed_texts", "index_folder"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CHUNK_TOKENS = 256
 """Chunks are cut to this many tokens, or to the model's window where that is smaller."""
 
@@ -49,7 +50,7 @@ EMBED_BLOCK = 128
 """Texts embedded between two writes to the cache: what a killed build can lose."""
 INSERT_BLOCK = 2000
 MAX_VARCHAR_BYTES = 65_535
-_FILES = ("chunks.jsonl", "tokens.txt", "vectors.npy", "milvus.db")
+_FILES = ("chunks.jsonl", "names.json", "tokens.txt", "vectors.npy", "milvus.db")
 _VERSION = re.compile(r"^(\d{4,})-[0-9a-f]{12}$")
 
 Report = Callable[[str, int, int], Any]
@@ -130,13 +131,15 @@ def _build(folder: Path, corpus: Corpus, embedder: Any, chunking: str, milvus_ur
         )
     _check_chunks(chunks)
     report("chunk", len(corpus.files), len(corpus.files))
+    # windows are cut without regard to what stands in them: rung 1 knows no names
+    names = names_of(corpus.files, chunks) if chunking == "symbols" else Names([], [], [])
     chunked = time.perf_counter()
-    vectors, embedded = _embed(chunks, embedder, report)
+    vectors, embedded = embed_texts([chunk.embed_text for chunk in chunks], embedder, report)
     timed = {"chunk_s": chunked - started, "embed_s": time.perf_counter() - chunked, "embedded": embedded}
     work = folder / f".building-{os.getpid()}"
     work.mkdir()
     try:
-        return _write(work, folder, newest, inputs, chunks, vectors, milvus_uri, timed, report)
+        return _write(work, folder, newest, inputs, chunks, names, vectors, milvus_uri, timed, report)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -150,6 +153,7 @@ def _inputs(corpus: Corpus, embedder: Any, chunking: str, milvus_uri: str) -> di
         "chunk_tokens": min(CHUNK_TOKENS, embedder.max_tokens),
         "chunker_version": CHUNKER_VERSION,
         "tokenizer_version": TOKENIZER_VERSION,
+        "names_version": NAMES_VERSION,
         "model": {
             "name": embedder.model_name,
             "weights_sha256": embedder.weights_sha256,
@@ -178,8 +182,8 @@ def _check_chunks(chunks: Sequence[Chunk]) -> None:
         raise StoreError(f"two chunks have the id {repeated!r}; this is a defect of the chunker, please report it")
 
 
-def _embed(chunks: Sequence[Chunk], embedder: Any, report: Report) -> tuple[np.ndarray, int]:
-    """Vectors of all chunks, shape (n, dim); only texts never embedded before by this model cost anything."""
+def embed_texts(texts_in_order: Sequence[str], embedder: Any, report: Report) -> tuple[np.ndarray, int]:
+    """Vectors of texts, shape (n, dim), and how many had to be computed: those this model never embedded before."""
     identity = "|".join(
         (
             embedder.weights_sha256,
@@ -187,8 +191,8 @@ def _embed(chunks: Sequence[Chunk], embedder: Any, report: Report) -> tuple[np.n
             getattr(embedder, "passage_instruction", ""),
         )
     )
-    keys = [VectorCache.key(chunk.embed_text, identity) for chunk in chunks]
-    texts = dict(zip(keys, (chunk.embed_text for chunk in chunks), strict=True))
+    keys = [VectorCache.key(text, identity) for text in texts_in_order]
+    texts = dict(zip(keys, texts_in_order, strict=True))
     cache = VectorCache(cache_path())
     try:
         known = {k: v for k, v in cache.get(texts).items() if v.shape == (embedder.dim,) and np.isfinite(v).all()}
@@ -227,6 +231,7 @@ def _write(
     newest: Path | None,
     inputs: dict[str, Any],
     chunks: Sequence[Chunk],
+    names: Names,
     vectors: np.ndarray,
     milvus_uri: str,
     timed: dict[str, Any],
@@ -241,6 +246,7 @@ def _write(
             row = {"id": node.id_, "text": node.text, "metadata": node.metadata}
             file.write(json.dumps(row, ensure_ascii=True) + "\n")
     (work / "tokens.txt").write_text("".join(line + "\n" for line in tokens), encoding="utf-8", newline="\n")
+    (work / "names.json").write_text(json.dumps(names.to_dict()) + "\n", encoding="utf-8")
     np.save(work / "vectors.npy", vectors)
     identity = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
     collection, lexical = _fill_milvus(work, identity, inputs, chunks, vectors, tokens, milvus_uri, report)
@@ -352,6 +358,8 @@ def _store(uri: str, name: str, dim: int, *, lexical: bool, overwrite: bool = Fa
             ),
             "scalar_field_names": [TOKENS_FIELD],
             "scalar_field_types": [DataType.VARCHAR],
+            # Said, so that no server's own default decides; `rungs.lexical` counts on them.
+            "sparse_index_config": {"bm25_k1": 1.2, "bm25_b": 0.75},
         }
     return MilvusVectorStore(
         uri=uri,
@@ -473,6 +481,11 @@ class Index:
         return [line.split(" ") if line else [] for line in text.removesuffix("\n").split("\n")]
 
     @cached_property
+    def names(self) -> Names:
+        """What the corpus defines and uses as names; empty for windows."""
+        return Names.from_dict(json.loads((self.folder / "names.json").read_text(encoding="utf-8")))
+
+    @cached_property
     def vectors(self) -> np.ndarray:
         """float32, shape ``(rows, dim)``, rows of unit length; read-only."""
         return np.load(self.folder / "vectors.npy", mmap_mode="r")
@@ -526,10 +539,15 @@ def _manifest_sha256(manifest: dict[str, Any]) -> str:
 
 
 def _check_versions(version: Path, manifest: dict[str, Any]) -> None:
-    expected = {"format": FORMAT_VERSION, "chunker_version": CHUNKER_VERSION, "tokenizer_version": TOKENIZER_VERSION}
+    expected = {
+        "format": FORMAT_VERSION,
+        "chunker_version": CHUNKER_VERSION,
+        "tokenizer_version": TOKENIZER_VERSION,
+        "names_version": NAMES_VERSION,
+    }
     for key, value in expected.items():
-        if manifest[key] != value:
-            raise StoreError(f"{version} has {key} {manifest[key]}, this program {value}; run: {_command(version)}")
+        if manifest.get(key) != value:
+            raise StoreError(f"{version} has {key} {manifest.get(key)}, this program {value}; run: {_command(version)}")
 
 
 def _check_files(version: Path, manifest: dict[str, Any]) -> None:

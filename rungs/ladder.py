@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,10 @@ def _grep(bench: Workbench) -> BaseRetriever:
     return TermCountRetriever(bench.index(bench.settings.but(chunking="windows")).nodes, top_k=DEPTH)
 
 
+def _funnel(bench: Workbench, **changes: Any) -> BaseRetriever:
+    return bench.funnel(chunking="symbols", **changes)
+
+
 ROWS: tuple[Row, ...] = (
     Row("grep", "1", "count of the question's words in a window", _grep, "windows"),
     Row(
@@ -83,6 +88,30 @@ ROWS: tuple[Row, ...] = (
         "3",
         "the same chunks, BM25 on code-aware terms",
         lambda bench: bench.funnel(chunking="symbols", search_mode="bm25"),
+        "symbols",
+    ),
+    *(
+        Row(
+            f"hybrid k={k}",
+            "3",
+            f"both lists fused by reciprocal rank, k={k}",
+            partial(_funnel, search_mode="hybrid", rrf_k=k),
+            "symbols",
+        )
+        for k in (1, 10, 60)
+    ),
+    Row(
+        "routed by regex",
+        "3",
+        "the published router: names by shape to BM25, questions to dense",
+        partial(_funnel, search_mode="auto", router="regex", prose_mode="dense"),
+        "symbols",
+    ),
+    Row(
+        "auto",
+        "3",
+        "names known to the corpus: definitions first, then their uses; questions to hybrid k=10",
+        partial(_funnel, search_mode="auto", prose_mode="hybrid", rrf_k=10),
         "symbols",
     ),
 )

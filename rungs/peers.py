@@ -3,11 +3,12 @@
 from functools import lru_cache
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import Document
+from llama_index.core.schema import Document, MetadataMode
 
+from rungs.index import embed_texts
 from rungs.ladder import Row
 from rungs.measure.evaluate import DEPTH
-from rungs.workbench import Workbench
+from rungs.workbench import StageBars, Workbench
 
 __all__ = ["PEERS"]
 
@@ -21,7 +22,12 @@ class _Defaults:
 
         documents = [Document(text=file.text, metadata={"file_path": file.path}) for file in bench.corpus.files]
         self.nodes = SentenceSplitter().get_nodes_from_documents(documents)
-        self.index = VectorStoreIndex(self.nodes, embed_model=bench.embedder(), show_progress=True)
+        texts = [node.get_content(metadata_mode=MetadataMode.EMBED) for node in self.nodes]
+        with StageBars(enabled=True) as bars:  # what VectorStoreIndex would do itself, but remembered between runs
+            vectors, _ = embed_texts(texts, bench.embedder(), bars.report)
+        for node, vector in zip(self.nodes, vectors, strict=True):
+            node.embedding = vector.tolist()
+        self.index = VectorStoreIndex(self.nodes, embed_model=bench.embedder())
 
     def vector(self) -> BaseRetriever:
         return self.index.as_retriever(similarity_top_k=DEPTH)

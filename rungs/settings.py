@@ -49,7 +49,28 @@ class Settings:
     passage_instruction: str = _setting(
         "", "text put before every chunk when it is embedded; empty uses the model's own", flag="passage-instruction"
     )
-    search_mode: str = _setting("dense", "which channel answers", flag="mode", choices=("dense", "bm25"))
+    search_mode: str = _setting(
+        "auto",
+        "what answers: one channel, both fused, or the one that the query belongs to",
+        flag="mode",
+        choices=("auto", "dense", "bm25", "hybrid"),
+    )
+    prose_mode: str = _setting(
+        "hybrid", "what answers questions in mode auto", flag="prose-mode", choices=("dense", "hybrid")
+    )
+    rrf_k: int = _setting(10, "the constant of Reciprocal Rank Fusion: larger, and agreement counts more", flag="rrf-k")
+    bm25_weight: float = _setting(1.0, "the say of BM25 in a fusion, where dense has 1", flag="bm25-weight")
+    name_weight: float = _setting(
+        0.0,
+        "the say of the definitions of names inside a question, in mode auto, where its channel has 1",
+        flag="name-weight",
+    )
+    router: str = _setting(
+        "names",
+        "what mode auto tells names by: those of the corpus, their shape, or the published regex",
+        flag="router",
+        choices=("names", "shape", "regex"),
+    )
     top_k: int = _setting(8, "results returned", flag="top-k", low=1)
     candidates: int = _setting(40, "candidates the first stage fetches for the later ones", flag="candidates", low=1)
     category: str = _setting(
@@ -203,6 +224,8 @@ def _check(value: Any, metadata: Mapping[str, Any]) -> None:
     flag = f"--{metadata['flag']}"
     if metadata["choices"] and value not in metadata["choices"]:
         raise SettingsError(f"{flag} is {value!r}; use one of {', '.join(metadata['choices'])}")
+    if isinstance(value, float) and not (isfinite(value) and value >= metadata["low"]):
+        raise SettingsError(f"{flag} is {value:g}; use a number of at least {metadata['low']}")
     if isinstance(value, int) and value < metadata["low"]:
         raise SettingsError(f"{flag} is {value}; use at least {metadata['low']}")
     if isinstance(value, int) and value > MOST_RESULTS:

@@ -3,12 +3,16 @@
 Adds to plain word splitting: ``retry_policy``, ``HTTPServer2`` and ``celery.app.task`` are kept as they are *and*
 cut where their author would cut them, so that a pasted name matches exactly and a word from inside it matches too.
 The same function feeds the index and the query; a difference between the two is the oldest bug of lexical search.
-It does not stem, and it knows no synonyms: that is what the dense channel is for.
+A mark before a name (``--no-verify``, ``$HOME``, ``.env``) is kept as one more form of it: the flag, the variable and
+the file then have a term that the plain word does not. It does not stem, and it knows no synonyms: that is what the dense
+channel is for.
 
 >>> tokenize("Task.retry_policy")
 ['task.retry_policy', 'task', 'retry_policy', 'retry', 'policy']
 >>> tokenize("HTTPServer2 was restarted")
 ['httpserver2', 'http', 'server', '2', 'restarted']
+>>> tokenize("--no-verify $HOME")
+['--no-verify', 'no-verify', 'no', 'verify', '$home', 'home']
 """
 
 import re
@@ -17,19 +21,24 @@ from functools import lru_cache
 
 __all__ = ["TOKENIZER_VERSION", "fold", "tokenize"]
 
-TOKENIZER_VERSION = "1"
+TOKENIZER_VERSION = "2"
 """Changes when the same text would give other tokens; an index built with another version is not opened."""
 
 MAX_TOKEN_CHARS = 128
 """Longer runs (base64, minified code) say nothing as one term; only their parts are kept."""
 
-# A run that a reader would select as one name: words joined by . _ - : / or the like, with no space inside.
-_RUN = re.compile(r"[^\W_]+(?:[._\-:/]*[_]*[^\W_]+)*|_+[^\W_]\w*", re.UNICODE)
+# A run that a reader would select as one name: words joined by . _ - : / or the like, with no space inside; before it,
+# where it begins a word, the mark of a flag, a variable or a hidden file.
+_MARK = r"(?:(?<![\w.$\-])(?:--?|\$|\.)(?=[^\W\d]))?"
+_RUN = re.compile(rf"(?P<mark>{_MARK})(?P<name>[^\W_]+(?:[._\-:/]*[_]*[^\W_]+)*|_+[^\W_]\w*)", re.UNICODE)
 _JOINTS = re.compile(r"[.\-:/]+")
-# Function words only: they are dropped where they stand alone as prose, never inside a name.
+# Function words of English and Turkish: they are dropped where they stand alone as prose, never inside a name. Turkish
+# words that are names in code (de, ne, var, en) are not among them.
 _STOP = frozenset(
     "a an and are as at be but by for from had has have how if in into is it its of on or so such that the their then "
-    "there these they this to was were what when where which who why will with".split()
+    "there these they this to was were what when where which who why will with "
+    "ve bir bu şu için ile mi mı mu mü nasıl nerede nereden neden niye hangi hangisi ama çok gibi daha olan olarak "
+    "kadar sonra önce değil yok".split()
 )
 
 
@@ -112,8 +121,10 @@ def tokenize(text: str) -> list[str]:
     """
     tokens: list[str] = []
     for match in _RUN.finditer(text):
-        run = match.group()
-        if run.lower() in _STOP:
+        mark, run = match.groups()
+        if mark and len(run) < MAX_TOKEN_CHARS:
+            tokens.append(mark + fold(run))
+        elif run.lower() in _STOP:
             continue
         tokens.extend(_expand(run))
     return tokens

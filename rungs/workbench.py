@@ -17,14 +17,16 @@ from tqdm.auto import tqdm
 
 from rungs.corpus import Corpus, find_home, load_corpus
 from rungs.errors import SettingsError
-from rungs.funnel import Funnel, open_channel
+from rungs.funnel import Funnel, channels_of, open_channel
 from rungs.index import Index, build_index
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
+from rungs.routing import NameTable
 from rungs.settings import Settings
 
 __all__ = ["Workbench"]
 
 _SHOWN_PATHS = 8
+_NOT_OF_A_CHANNEL = ("search_mode", "prose_mode", "rrf_k", "bm25_weight", "name_weight", "router")
 
 
 class Workbench:
@@ -44,6 +46,7 @@ class Workbench:
         self._embedders: dict[tuple[str, str, str], MiniLMEmbedder | FlagEmbedder] = {}
         self._indexes: dict[tuple[str, str], Index] = {}
         self._channels: dict[tuple[str, Settings], BaseRetriever] = {}
+        self._names: dict[Path, NameTable] = {}
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -107,8 +110,9 @@ class Workbench:
         """
         s = (settings or self.settings).but(**changes)
         _check_filters(s, self.corpus)
-        channel = self._channel(s.search_mode, s)
-        funnel = Funnel.from_settings(s, {s.search_mode: channel}, self.embedder(s))
+        channels = {name: self._channel(name, s) for name in channels_of(s.search_mode, s)}
+        names = self._name_table(s) if "definition" in channels else None
+        funnel = Funnel.from_settings(s, channels, self.embedder(s), names)
         if funnel.embed_model is not None:
             self.embedder(s).load()  # so that the first query's time is its own
         return funnel
@@ -116,10 +120,22 @@ class Workbench:
     def _channel(self, name: str, settings: Settings) -> BaseRetriever:
         # What does not reach the channel is set aside, so that it does not split what could be shared.
         depth = max(settings.top_k, settings.candidates)
-        key = (name, settings.but(search_mode="dense", top_k=1, candidates=depth))
+        plain = Settings()
+        aside = {field: getattr(plain, field) for field in _NOT_OF_A_CHANNEL}
+        key = (name, settings.but(**aside, top_k=1, candidates=depth))
         if key not in self._channels:
-            self._channels[key] = open_channel(name, settings, self.index(settings).store, self.embedder(settings))
+            names = self._name_table(settings) if name == "definition" else None
+            store, embedder = self.index(settings).store, self.embedder(settings)
+            self._channels[key] = open_channel(name, settings, store, embedder, names)
         return self._channels[key]
+
+    def _name_table(self, settings: Settings) -> NameTable:
+        """The names of an index, read once."""
+        index = self.index(settings)
+        if index.folder not in self._names:
+            names = index.names
+            self._names[index.folder] = NameTable(names.definitions, names.identifiers, names.words)
+        return self._names[index.folder]
 
 
 def _check_filters(settings: Settings, corpus: Corpus) -> None:

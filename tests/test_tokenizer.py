@@ -22,7 +22,15 @@ def test_the_examples_in_the_module_hold():
         ("a.b.c", ["a.b.c", "a", "b", "c"]),
         ("X-Request-ID", ["x-request-id", "x", "request", "id"]),
         ("ERR_CONN_RESET", ["err_conn_reset", "err", "conn", "reset"]),
-        ("--no-verify", ["no-verify", "no", "verify"]),
+        ("--no-verify", ["--no-verify", "no-verify", "no", "verify"]),
+        ("-Q", ["-q", "q"]),
+        ("$HOME", ["$home", "home"]),
+        ("${HOME}", ["home"]),
+        (".env", [".env", "env"]),
+        ("app.env", ["app.env", "app", "env"]),
+        ("...foo", ["foo"]),
+        ("a - b", ["b"]),
+        ("görev için hangi kuyruk", ["görev", "kuyruk"]),
         ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
         ("__init__", ["__init__", "init"]),
         ("foo.bar()", ["foo.bar", "foo", "bar"]),
@@ -48,6 +56,13 @@ def test_any_text_gives_terms_that_survive_white_space_splitting(text: str):
     tokens = tokenize(text)
     assert all(tokens)
     assert " ".join(tokens).split() == tokens
+
+
+@given(st.sampled_from(["--", "-", "$", "."]), st.from_regex(r"[a-z][a-z0-9_]{1,9}[a-z]", fullmatch=True))
+def test_a_marked_name_finds_itself_and_its_bare_form(mark: str, name: str):
+    assert mark + name in tokenize(f"see {mark}{name}, or not")
+    assert set(tokenize(name)) <= set(tokenize(mark + name))
+    assert mark + name not in tokenize(f"see {name}")
 
 
 @given(st.text(alphabet="abcXYZ019_", min_size=1, max_size=30))

@@ -1,19 +1,22 @@
 """What a golden file asks about, and what it never does.
 
 A figure is of the questions that were asked. A folder without a label is one where retrieval may fail unseen; a kind
-without questions is one that every table is silent about.
+without questions is one that every table is silent about. A question in the words of its own answer is one that any
+search by words will find.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rungs.measure.golden import KINDS, Golden
 from rungs.measure.table import Table
+from rungs.measure.wording import Overlap, overlaps
 
 __all__ = ["Coverage", "coverage"]
 
 _DEPTH = 3
+_CLOSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Coverage:
         Labels by ``code``, ``test``, ``doc``, ``config``.
     labelled
         Files with a label, by folder.
+    wording
+        How much of each question is the wording of its answer, from `rungs.measure.overlaps`.
     """
 
     questions: dict[str, int]
@@ -39,6 +44,12 @@ class Coverage:
     labels: dict[str, int]
     categories: dict[str, int]
     labelled: dict[str, int]
+    wording: tuple[Overlap, ...] = ()
+
+    @property
+    def close(self) -> list[Overlap]:
+        """Questions more than half of which is the wording of their answer."""
+        return [one for one in self.wording if one.share > _CLOSE]
 
     @property
     def untouched(self) -> dict[str, int]:
@@ -57,7 +68,18 @@ class Coverage:
         bare = sum(self.untouched.values())
         title = f"{len(self.untouched)} of {len(self.files)} folders have no label ({bare} of {sum(self.files.values())} files)"
         header = ("folder", "files", "files labelled", "labels")
-        return Table(title, header, rows, (f"questions: {kinds}", f"labels: {categories}"))
+        return Table(title, header, rows, (f"questions: {kinds}", f"labels: {categories}", *self._wording_notes()))
+
+    def _wording_notes(self) -> list[str]:
+        if not self.wording:
+            return []
+        said = f"in the words of the answer: mean {self._mean:.2f}, at most {self.wording[0].share:.2f} of a question's words"
+        head = f"{said}, over {_CLOSE} in {len(self.close)} of {len(self.wording)}"
+        return [head, *(f"  {one.question}  {one.share:.2f}  {', '.join(one.words)}" for one in self.close)]
+
+    @property
+    def _mean(self) -> float:
+        return sum(one.share for one in self.wording) / len(self.wording)
 
     def summary(self) -> str:
         """Lines for a terminal."""
@@ -66,7 +88,13 @@ class Coverage:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         names = ("questions", "files", "labels", "categories", "labelled", "untouched")
-        return {name: getattr(self, name) for name in names}
+        wording = {
+            "n": len(self.wording),
+            "mean": self._mean if self.wording else None,
+            "max": self.wording[0].share if self.wording else None,
+            "close": [asdict(one) for one in self.close],
+        }
+        return {name: getattr(self, name) for name in names} | {"wording": wording}
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -91,6 +119,7 @@ def coverage(golden: Golden, *, depth: int = _DEPTH) -> Coverage:
         labels=dict(Counter(_folder(path, depth) for path in paths)),
         categories=dict(Counter(category[path] for path in paths).most_common()),
         labelled=dict(Counter(_folder(path, depth) for path in set(paths))),
+        wording=tuple(overlaps(golden)),
     )
 
 

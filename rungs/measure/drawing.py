@@ -8,19 +8,21 @@ Questions that are nearly one, or that somebody says are one (the same question 
 """
 
 import json
+import os
 import random
+import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rungs.errors import GoldenError
-from rungs.measure.split import nearly_one
+from rungs.measure.split import is_held_out, nearly_one
 
 if TYPE_CHECKING:
     from rungs.measure.golden import Golden
 
-__all__ = ["draw_held_out", "write_split"]
+__all__ = ["draw_held_out", "write_lines", "write_split"]
 
 
 def draw_held_out(
@@ -38,7 +40,8 @@ def draw_held_out(
     golden
         Every question there is.
     share
-        Of each kind, between 0 and 1; by kind where they differ (kinds not named: one half).
+        Of each kind, between 0 and 1; by kind where they differ (kinds not named: one half). Groups of several questions
+        get in with this chance; single questions then fill what is left of each kind, and groups what these leave.
     seed
         The draw is the same for the same file and seed.
     tuning
@@ -54,29 +57,34 @@ def draw_held_out(
     Raises
     ------
     GoldenError
-        For a share outside 0 to 1, or an id that is not in the file.
+        For a share outside 0 to 1, a kind or an id that is not in the file, or a file that only reports already.
     """
+    if golden.held_out:
+        raise GoldenError(
+            f"{golden.path}: only reports already; draw from a file of questions that are on neither side"
+        )
     asked = Counter(question.kind for question in golden.questions)
+    if isinstance(share, Mapping) and (unknown := set(share) - set(asked)):
+        raise GoldenError(f"{golden.path}: has no question of kind {min(unknown)!r}; it has {', '.join(golden.kinds)}")
     quota = {kind: round(_share(share, kind) * n) for kind, n in asked.items()}
     kind_of = {question.id: question.kind for question in golden.questions}
     for name in (*tuning, *(name for group in together for name in group)):
         if name not in kind_of:
             raise GoldenError(f"{golden.path}: no question has id {name!r}; check it")
-    groups = _groups(golden, together)
     kept = frozenset(tuning)
-    free = [group for group in groups if not kept & group]
+    free = [group for group in _groups(golden, together) if not kept & group]
     # the draw hangs on what the questions are, not on where they stand in the file
     random.Random(seed).shuffle(free := sorted(free, key=min))
-    # groups first: single questions then fill what is left of each kind exactly
+    large = sorted((group for group in free if len(group) > 1), key=len, reverse=True)
+    chance = {group: random.Random(f"{seed}{min(group)}").random() for group in large}
+    lucky = [group for group in large if chance[group] >= 1 - _mean_share(share, group, kind_of)]
+    single = [group for group in free if len(group) == 1]
     drawn: set[str] = set()
-    for group in sorted(free, key=len, reverse=True):
+    for group in dict.fromkeys([*lucky, *single, *large]):
         needed = Counter(kind_of[name] for name in group)
-        if len(group) > 1 and random.Random(f"{seed}{min(group)}").random() < 0.5:
-            continue
-        if all(quota[kind] >= n for kind, n in needed.items()):
+        if not group & drawn and all(quota[kind] >= n for kind, n in needed.items()):
             drawn |= group
-            for kind, n in needed.items():
-                quota[kind] -= n
+            quota = {kind: n - needed[kind] for kind, n in quota.items()}
     return frozenset(drawn)
 
 
@@ -106,6 +114,8 @@ def write_split(
     GoldenError
         When a file is in the way or cannot be written, or one side would be empty.
     """
+    if is_held_out(target.stem):
+        raise GoldenError(f"{target} is the name of a held-out file; name the tuning file, the other goes next to it")
     other = target.with_name(f"{target.stem}.heldout{target.suffix}")
     lines = {}
     for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
@@ -120,12 +130,35 @@ def write_split(
             raise GoldenError(f"{path} would hold no question; choose another share")
         if path.exists() and not overwrite:
             raise GoldenError(f"{path} exists already; choose another name, or give --overwrite")
-    for path, side in sides.items():
-        try:
-            path.write_text("\n".join(side) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+        if path.exists() and path.samefile(golden.path):
+            raise GoldenError(f"{path} is the file that is drawn from; choose another name")
+    for path in (other, target):  # a held-out file alone is checked against nothing, a tuning file alone looks whole
+        write_lines(path, sides[path])
     return target, other
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a golden file; a reader never sees half of it, and a crash leaves the one before.
+
+    Raises
+    ------
+    GoldenError
+        When it cannot be written.
+    """
+    whole = path.resolve()  # a link stays a link
+    temporary = None
+    try:
+        mode = whole.stat().st_mode & 0o777 if whole.exists() else 0o644
+        handle, temporary = tempfile.mkstemp(dir=whole.parent, prefix=f".{whole.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(line + "\n" for line in lines)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(whole)
+    except OSError as error:
+        raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _share(share: float | Mapping[str, float], kind: str) -> float:
@@ -133,6 +166,10 @@ def _share(share: float | Mapping[str, float], kind: str) -> float:
     if not 0 <= value <= 1:
         raise GoldenError(f"the held-out share of {kind} is {value:g}; give one between 0 and 1")
     return value
+
+
+def _mean_share(share: float | Mapping[str, float], group: Collection[str], kind_of: Mapping[str, str]) -> float:
+    return sum(_share(share, kind_of[name]) for name in group) / len(group)
 
 
 def _groups(golden: "Golden", together: Sequence[Collection[str]]) -> list[frozenset[str]]:

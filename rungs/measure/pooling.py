@@ -11,6 +11,7 @@ judgement then serves every way of cutting the same file.
 Source of the method: Voorhees and Harman, TREC: Experiment and Evaluation in Information Retrieval (2005), chapter 2.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rungs.corpus import label_spans, symbols
-from rungs.errors import GoldenError
+from rungs.errors import GoldenError, RunError
 from rungs.measure.intervals import estimate
 from rungs.measure.locate import Location
 from rungs.measure.metrics import enough_shown
@@ -30,7 +31,7 @@ from rungs.measure.metrics import enough_shown
 if TYPE_CHECKING:
     from rungs.corpus import Corpus
     from rungs.corpus.walk import SourceFile
-    from rungs.measure.golden import Golden
+    from rungs.measure.golden import Golden, Question
     from rungs.measure.report import Report
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
 VERDICTS = ("right", "not", "unsure")
 _TOP = 8
 _SHOWN_LINES = 80
+_ATTRIBUTES = ("assignment", "constant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ class Item:
     start_line
         Where ``text`` begins, 1-based.
     text
-        The source of the place, cut off after 80 lines.
+        The source of the place; of each of its definitions the first 80 lines.
+    numbers
+        Of each line of ``text``, where it stands in the file; None for a line that says what is left out.
     """
 
     question: str
@@ -72,17 +76,37 @@ class Item:
     place: str
     start_line: int
     text: str
+    numbers: tuple[int | None, ...] = ()
 
 
 # --- places
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """One definition of one label that a file allows."""
+
+    name: str
+    first: int
+    last: int
+    kind: str
+
+    @property
+    def lines(self) -> range:
+        return range(self.first, self.last + 1)
+
+    def inside(self, other: "_Named") -> bool:
+        return self.lines != other.lines and other.first <= self.first and self.last <= other.last
+
+
 def places_shown(hit: Location, corpus: "Corpus") -> tuple[str, ...]:
     """The places that a hit shows, as labels.
 
-    A place is shown by the rule by which labels are found: half of its lines, or 20 of them. Of places inside one another
-    only the innermost count. A part of a function too long to be shown by it stands for that function. Text that no
-    label could name (the imports of a module, between two sections) shows nothing.
+    A place is shown by the rule by which labels are found: half of its lines, or 20 of them. Where one function stands in
+    another, the outer one counts if as much is shown of what is its own, and then takes in the inner one; a type takes
+    in its attributes. A section counts beside those inside it if its own text is half of it, or 20 lines. A function too
+    long to be shown counts where it is most of the hit. Text that no label could name (the imports of a module, between
+    two sections) shows nothing.
 
     Parameters
     ----------
@@ -97,42 +121,67 @@ def places_shown(hit: Location, corpus: "Corpus") -> tuple[str, ...]:
     named = _named(file)
     if not named:
         return (hit.path,)
-    first, last = hit.start_line, hit.end_line
-    touched = [(name, span, section) for name, span, section in named if span[0] <= last and first <= span[1]]
-    shown = [one for one in touched if enough_shown(one[1], min(last, one[1][1]) - max(first, one[1][0]) + 1)]
-    if not shown:
-        within = [one for one in touched if one[1][0] <= first and last <= one[1][1] and not one[2]]
-        shown = sorted(within, key=lambda one: one[1][1] - one[1][0])[:1]
-    inner = [one for one in shown if not any(_inside(other[1], one[1]) for other in shown)]
-    return tuple(dict.fromkeys(f"{hit.path}::{name}" for name, _, _ in inner))
+    seen = range(hit.start_line, hit.end_line + 1)
+    touched = (one for one in named if one.first <= hit.end_line and hit.start_line <= one.last)
+    shown = [one for one in touched if _enough(one, (), seen)]
+    own = [one for one in shown if _enough(one, [part for part in shown if part.inside(one)], seen)]
+    kept = [one for one in own if one.kind == "section" or not any(one.inside(other) for other in own)]
+    return tuple(dict.fromkeys(f"{hit.path}::{one.name}" for one in kept))
 
 
-def _inside(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    return a != b and b[0] <= a[0] and a[1] <= b[1]
+def _enough(one: _Named, parts: Collection[_Named], seen: range) -> bool:
+    """Whether enough is seen of a place, not counting what belongs to its parts."""
+    own = set(one.lines).difference(*(part.lines for part in parts if part.kind not in _ATTRIBUTES))
+    shared = len(own.intersection(seen))
+    if one.kind == "section":  # its label is found by any of its lines, so its own must be a good part of all
+        return enough_shown((one.first, one.last), shared)
+    bare = own.difference(*(part.lines for part in parts))
+    return shared > 0 and (enough_shown((1, len(own)), shared) or 2 * len(bare.intersection(seen)) > len(seen))
 
 
 @lru_cache(maxsize=256)
-def _named(file: "SourceFile") -> tuple[tuple[str, tuple[int, int], bool], ...]:
-    """Every label the file allows: its name, its lines, and whether it is a section."""
+def _named(file: "SourceFile") -> tuple[_Named, ...]:
     found = {
-        (item.name, (span.start_line, span.end_line), item.kind == "section")
+        _Named(item.name, span.start_line, span.end_line, item.kind)
         for item in symbols(file)
         for span in label_spans(file, item.name)
     }
-    return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda one: (one.name, one.first, one.last, one.kind)))
 
 
-def _text(place: str, corpus: "Corpus") -> tuple[int, str]:
+def _spans(place: str, corpus: "Corpus") -> tuple[tuple[int, int], ...]:
+    """The lines that a place stands for, one pair a definition; none if it names nothing."""
     path, _, symbol = place.partition("::")
     file = corpus.get(path)
-    if file is None or not (spans := label_spans(file, symbol)):
-        raise GoldenError(f"{place!r} names nothing in corpus {corpus.name!r}; pool the runs again")
-    parts = []
-    for span in spans:
-        lines = file.lines[span.start_line - 1 : span.end_line]
-        more = len(lines) - _SHOWN_LINES
-        parts.append("\n".join([*lines[:_SHOWN_LINES], *([f"… {more} more lines"] if more > 0 else [])]))
-    return spans[0].start_line, "\n⋮\n".join(parts)
+    return tuple((span.start_line, span.end_line) for span in label_spans(file, symbol)) if file else ()
+
+
+def _checked_spans(place: str, corpus: "Corpus") -> tuple[tuple[int, int], ...]:
+    if not (spans := _spans(place, corpus)):
+        raise GoldenError(
+            f"{place!r} names nothing in corpus {corpus.name!r}; pool the runs again, and delete judgements of it"
+        )
+    return spans
+
+
+def _is_label(place: str, question: "Question", corpus: "Corpus", *, also: bool = False) -> bool:
+    """Whether a place is right already: a label under another spelling, or in a file any line of which will do."""
+    path, spans = place.partition("::")[0], _spans(place, corpus)
+    labels = (*question.expect, *question.also) if also else question.expect
+    return any(label.path == path and (not label.symbol or label.spans == spans) for label in labels)
+
+
+def _item(question: "Question", place: str, corpus: "Corpus") -> Item:
+    lines = corpus.get(place.partition("::")[0]).lines
+    shown: list[tuple[int | None, str]] = []
+    spans = _checked_spans(place, corpus)
+    for first, last in spans:
+        shown += [(None, "⋮")] if shown else []
+        end = min(last, first + _SHOWN_LINES - 1)
+        shown += [(number, lines[number - 1]) for number in range(first, end + 1)]
+        shown += [(None, f"… {last - end} more lines")] if last > end else []
+    numbers, text = zip(*shown, strict=True)
+    return Item(question.id, question.q, place, spans[0][0], "\n".join(text), numbers)
 
 
 # --- the pool
@@ -175,6 +224,8 @@ def pool(reports: Sequence["Report"], golden: "Golden", ids: Collection[str], *,
     ------
     GoldenError
         When a report is of other questions.
+    RunError
+        When a report FAILED, or is of another version of the corpus.
     """
     asked = {question.id: question for question in golden.questions if question.id in ids}
     found: dict[str, set[str]] = {name: set() for name in asked}
@@ -185,9 +236,8 @@ def pool(reports: Sequence["Report"], golden: "Golden", ids: Collection[str], *,
     items = []
     for name, places in found.items():
         question = asked[name]
-        rest = places - {label.text for label in question.expect}
-        for place in sorted(rest, key=lambda p: _shuffled(name, p)):
-            items.append(Item(name, question.q, place, *_text(place, golden.corpus)))
+        rest = [place for place in places if not _is_label(place, question, golden.corpus)]
+        items += [_item(question, place, golden.corpus) for place in sorted(rest, key=lambda p: _shuffled(name, p))]
     return items
 
 
@@ -197,11 +247,16 @@ def _shuffled(question: str, place: str) -> str:
 
 def _cases(report: "Report", golden: "Golden", ids: Collection[str]) -> list[dict[str, Any]]:
     """The report's rows of these questions; a row is known by its question's text, as labels may change in between."""
+    run = f"a run on {report.golden['name']}"
+    if report.status != "ok":
+        raise RunError(f"{run} FAILED on {len(report.failures)} questions; measure it again")
+    if report.corpus["sha256"] != golden.corpus.sha256:
+        raise RunError(f"{run} is of another version of corpus {golden.corpus.name!r}; measure it on this one")
     texts = {question.id: question.q for question in golden.questions}
     cases = [case for case in report.cases if case["id"] in ids]
     if missing := set(ids) - {case["id"] for case in cases if case["q"] == texts.get(case["id"])}:
         raise GoldenError(
-            f"{golden.path}: a run on {report.golden['name']} does not answer question {min(missing)!r} as it is asked "
+            f"{golden.path}: {run} does not answer question {min(missing)!r} as it is asked "
             "there; measure it on this file again"
         )
     return cases
@@ -218,7 +273,8 @@ class Judgements:
     """A file of judgements: JSON lines ``{"id", "q", "place", "verdict", "judge"}``, one added at a time, none rewritten.
 
     A later line of the same judge on the same item replaces the earlier one when read. A line about a question that is
-    asked differently today is passed over: it judged something else.
+    asked differently today is passed over: it judged something else. A last line that a crash tore is none: the judge is
+    asked again, and the next judgement takes its place.
 
     Parameters
     ----------
@@ -235,11 +291,12 @@ class Judgements:
         self.path = Path(path)
         self.rows: list[dict[str, str]] = []
         try:
-            text = self.path.read_text(encoding="utf-8-sig") if self.path.exists() else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise GoldenError(f"{self.path}: cannot be read ({error}); check the path") from None
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
+            data = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise GoldenError(f"{self.path}: cannot be read ({error.strerror}); check the path") from None
+        lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            if line.strip() and not (number == len(lines) and _torn(line)):
                 self.rows.append(_parsed(line, f"{self.path}:{number}"))
 
     def add(self, item: Item, verdict: str, judge: str) -> None:
@@ -254,19 +311,14 @@ class Judgements:
         _check(row, "a judgement")
         try:
             with self.path.open("ab+") as file:
-                if file.tell() and not self._ends_whole(file):
-                    file.write(b"\n")
+                fcntl.flock(file, fcntl.LOCK_EX)  # two may judge at once; released when the file is closed
+                _end_whole(file)
                 file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise GoldenError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from None
         self.rows.append(row)
-
-    @staticmethod
-    def _ends_whole(file: Any) -> bool:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -300,7 +352,26 @@ class Judgements:
         return [item for item in items if (item.question, item.place, item.q) not in done]
 
 
-def _parsed(line: str, where: str) -> dict[str, str]:
+def _torn(line: bytes) -> bool:
+    """Whether a last line without its end is half a judgement, and not one that an editor left without a line end."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return not line.rstrip().endswith(b"}")
+    return False
+
+
+def _end_whole(file: Any) -> None:
+    """Make a file end with a whole line; what a crash left of one was never a judgement."""
+    file.seek(0)
+    whole, end, last = file.read().rpartition(b"\n")
+    if last and _torn(last):
+        file.truncate(len(whole) + len(end))
+    elif last:
+        file.write(b"\n")
+
+
+def _parsed(line: bytes, where: str) -> dict[str, str]:
     try:
         row = json.loads(line)
     except ValueError:
@@ -332,24 +403,42 @@ def with_judgements(golden: "Golden", judgements: Judgements) -> list[str]:
     Returns
     -------
     list of str
-        JSON lines, in order; only ``also`` of judged questions differs.
+        JSON lines, in order; only ``also`` of judged questions differs. What stands there and was judged otherwise is
+        taken out, what nobody judged stays.
+
+    Raises
+    ------
+    GoldenError
+        When a place judged right is not in the corpus.
     """
-    right: dict[str, list[str]] = {}
+    right: dict[str, set[str]] = {}
+    known = judgements.of(golden=golden)
     verdicts = [judgements.of(judge, golden) for judge in judgements.judges]
-    for name, place in judgements.of(golden=golden):
+    for name, place in known:
         if all(each.get((name, place), "right") == "right" for each in verdicts):
-            right.setdefault(name, []).append(place)
-    judged = judgements.questions(golden)
+            _checked_spans(place, golden.corpus)
+            right.setdefault(name, set()).add(place)
+    asked = {question.id: question for question in golden.questions}
     lines = []
     for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
-        if not line.strip():
-            continue
-        row = json.loads(line)
-        if row["id"] in judged:
-            row["also"] = sorted(set(right.get(row["id"], [])) - set(row["expect"]))
-            line = json.dumps(row, ensure_ascii=False)
-        lines.append(line)
+        if line.strip():
+            lines.append(_with_also(line.rstrip("\r"), asked, right, known, golden.corpus))
     return lines
+
+
+def _with_also(
+    line: str,
+    asked: Mapping[str, "Question"],
+    right: Mapping[str, set[str]],
+    known: Collection[tuple[str, str]],
+    corpus: "Corpus",
+) -> str:
+    row = json.loads(line)
+    before = row.get("also", [])
+    unjudged = {place for place in before if (row["id"], place) not in known}
+    places = {p for p in right.get(row["id"], ()) if not _is_label(p, asked[row["id"]], corpus)}
+    also = sorted(unjudged | places)
+    return line if also == sorted(before) else json.dumps(row | {"also": also}, ensure_ascii=False)
 
 
 def judged_share(report: "Report", golden: "Golden", judgements: Judgements, *, depth: int = _TOP) -> dict[str, Any]:
@@ -364,14 +453,18 @@ def judged_share(report: "Report", golden: "Golden", judgements: Judgements, *, 
         ``value``, ``low``, ``high``, ``n``: share of hits over the judged questions, the interval over *questions* (n).
     """
     ids, known = judgements.questions(golden), judgements.of(golden=golden)
-    labelled = {(q.id, label.text) for q in golden.questions for label in (*q.expect, *q.also)}
+    asked = {question.id: question for question in golden.questions}
     shares = []
     for case in _cases(report, golden, ids):
         shown = [places_shown(_location(hit), golden.corpus) for hit in case["hits"][:depth]]
-        done = [all((case["id"], p) in known or (case["id"], p) in labelled for p in places) for places in shown]
+        done = [all(_settled(p, asked[case["id"]], known, golden.corpus) for p in places) for places in shown]
         if done:
             shares.append(sum(done) / len(done))
     return estimate(shares)
+
+
+def _settled(place: str, question: "Question", known: Collection[tuple[str, str]], corpus: "Corpus") -> bool:
+    return (question.id, place) in known or _is_label(place, question, corpus, also=True)
 
 
 @dataclass(frozen=True, slots=True)

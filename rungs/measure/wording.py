@@ -5,11 +5,12 @@ good. The share of a question's content words that stand in the name, the headin
 of what it is labelled with says how far that went. Bare names are exempt: a name *is* the wording.
 """
 
-import ast
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rungs.corpus import symbols
 from rungs.tokenizer import fold
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ _STOP = frozenset(
     "after again all also".split()
 )
 _WORD = re.compile(r"[^\W\d_]+|\d+")
-_PIECE = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+")
+_PLURAL = re.compile(r"(?<=[A-Z]{2})s\b")  # IDs, URLs
+_PROSE = ("rst", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +79,29 @@ def content_words(text: str) -> frozenset[str]:
     >>> sorted(content_words("Where do the RetryPolicies of apply_async come from?"))
     ['apply', 'async', 'come', 'policie', 'retry']
     """
-    words = (fold(piece) for word in _WORD.findall(text) for piece in _PIECE.findall(word) or [word])
+    words = (fold(piece) for word in _WORD.findall(_PLURAL.sub("", text)) for piece in _pieces(word))
     bare = (word.removesuffix("s") if len(word) > 3 else word for word in words if word not in _STOP)
     return frozenset(word for word in bare if len(word) > 1)
 
 
+def _pieces(word: str) -> list[str]:
+    """A word cut where its author would: ``RetryPolicies``, ``HTTPServer``."""
+    cuts = [i for i in range(1, len(word)) if word[i].isupper() and (not word[i - 1].isupper() or _opens(word, i))]
+    return [word[start:end] for start, end in pairwise([0, *cuts, len(word)])]
+
+
+def _opens(word: str, i: int) -> bool:
+    return word[i + 1 : i + 2].islower()
+
+
 def wording_of(label: "Label", corpus: "Corpus") -> str:
-    """The name or heading of a label, and the first paragraph of its docstring."""
-    last = re.split(r" > |\.(?=\w+$)", label.symbol)[-1]
+    """The name or heading of a label, and the first paragraph of its docstring (or of the comment above it)."""
     file = corpus.get(label.path)
-    if file is None or file.language != "python" or not label.spans:
-        return last
-    return "\n".join([last, *(_docstring("\n".join(file.lines[a - 1 : b])) for a, b in label.spans)])
-
-
-def _docstring(source: str) -> str:
-    match = re.search(r'^\s*[rRuU]?("""|\'\'\')(.*?)\1', source, re.DOTALL | re.MULTILINE)
-    if match is None:
+    if file is None or not label.symbol:
         return ""
-    try:
-        text = ast.literal_eval(match.group().strip())
-    except (SyntaxError, ValueError):
-        text = match.group(2)
-    return str(text).strip().split("\n\n")[0]
+    separator = " > " if file.language in _PROSE else "."
+    documented = (item.docstring for item in symbols(file) if item.name == label.symbol)
+    return "\n".join([label.symbol.rsplit(separator, 1)[-1], *(text.strip().split("\n\n")[0] for text in documented)])
 
 
 def _overlap(question: "Question", label: "Label", corpus: "Corpus") -> Overlap:
