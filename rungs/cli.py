@@ -224,6 +224,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--limit", type=int, default=200, help="history: commits to look at (default: 200)")
     sub.add_argument("--out", type=Path, help="drafts (default: standard output); confirm: the golden file, required")
 
+    sub = command("reread", _reread, "draw a second reader's sheet, or compare the answers with the labels", ("corpus",))
+    sub.add_argument("golden", type=Path)
+    sub.add_argument("--share", type=float, default=0.25, help="of each kind, to be read again (default: 0.25)")
+    sub.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    sub.add_argument("--out", type=Path, help="write the sheet here in place of standard output")
+    sub.add_argument("--answers", type=Path, metavar="FILE", help='lines {"id", "places"} to compare with the labels')
+    _add_json(sub)
+
     sub = command("plan", _plan, "how many labels of each kind it takes to read a difference")
     sub.add_argument("before", type=Path, help="a file from `rungs eval --save`")
     sub.add_argument("after", type=Path, help="another, of a change such as those to come")
@@ -310,7 +318,7 @@ def _ladder(args: argparse.Namespace) -> int:
     result = ladder.climb(bench, golden, rows, ledger=ledger_path, again=args.again, progress=not args.quiet)
     result.seconds = {"fetch": fetched, **result.seconds}
     if args.write:
-        ladder.write_between(args.write, ladder.markdown(result))
+        ladder.write_between(args.write, ladder.markdown(result), held_out=golden.held_out)
     if args.picture and not result.failed:
         from rungs.plots import recall_by_kind
 
@@ -512,11 +520,23 @@ def _eval(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(report.to_dict() | {name: result.to_dict() for name, (result, _) in further.items()})
     else:
-        said = [report.summary(look=look), *(result.summary() for result, _ in further.values())]
+        said = [report.summary(look=look), *_pooled(report, golden), *(result.summary() for result, _ in further.values())]
         print(_printable("\n".join(said), keep="\n"))
     if args.save is not None:  # last: where it cannot be written, the figures have been shown
         report.save(args.save)
     return 0 if report.status == "ok" and all(held for _, held in further.values()) else 1
+
+
+def _pooled(report: Any, golden: Any) -> list[str]:
+    """Strict beside pooled, where a pool was judged."""
+    from rungs.measure.pooled import judgements_of, strict_and_pooled
+
+    judgements = judgements_of(golden) if report.status == "ok" else None
+    if judgements is None or not judgements.questions(golden):
+        return []
+    figures = strict_and_pooled(report, golden, judgements)
+    shown = (f"  {name:<17}{one['value']:.3f}  [{one['low']:.3f}, {one['high']:.3f}]" for name, one in figures.items())
+    return [f"the {figures['judged']['n']} questions whose pool was judged:", *shown]
 
 
 def _endpoint(args: argparse.Namespace) -> Endpoint:
@@ -650,6 +670,31 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         print(_printable(comparison.summary(), keep="\n"))
     return 0
+
+
+def _reread(args: argparse.Namespace) -> int:
+    from rungs.measure import load_golden
+    from rungs.measure.second_reader import draw_sheet, read_answers
+
+    golden = load_golden(args.golden, _bench(args).corpus)
+    if args.answers is not None:
+        return _show(read_answers(args.answers, golden), args)
+    lines = [json.dumps(row, ensure_ascii=False) for row in draw_sheet(golden, args.share, seed=args.seed)]
+    if args.out is None:
+        print("\n".join(lines))
+    else:
+        _write_lines(args.out, lines)
+    return 0
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+    except FileExistsError:
+        raise SettingsError(f"--out {path} exists already; choose another name") from None
+    except OSError as error:
+        raise SettingsError(f"--out {path} cannot be written ({error.strerror}); check the folder") from None
 
 
 def _coverage(args: argparse.Namespace) -> int:

@@ -258,9 +258,11 @@ class Funnel(BaseRetriever):
         self, bundle: QueryBundle, timings: dict[str, float], note: Callable[..., None]
     ) -> tuple[Answer, str]:
         """What the mode's channels answer, and the name of the step that holds it."""
-        asked: list[str] = []
+        asked: dict[str, list[NodeWithScore]] = {}
 
         def ask(name: str) -> list[NodeWithScore]:
+            if name in asked:  # BM25 alone found nothing, and is now to be fused
+                return asked[name]
             if name == "hybrid":
                 lists = {channel: ask(channel) for channel in _FUSED}
                 with _timed(timings, "fusion"):
@@ -271,14 +273,12 @@ class Funnel(BaseRetriever):
                 with _timed(timings, name):
                     hits = self.channels[name].retrieve(query)
                 note(name, (), hits)
-            asked.append(name)
+            asked[name] = hits
             return hits
 
         if self.mode != "auto":
             return Answer(ask(self.mode), self.mode, f"mode is {self.mode}"), self.mode
         answer = self.routing.answer(bundle.query_str, ask)
-        if len(asked) == 1:
-            return answer, asked[0]
         # of a fusion the fused list, not what went into it
         inputs = tuple(name for name in asked if not ("hybrid" in asked and name in _FUSED))
         if len(inputs) > 1:
@@ -334,10 +334,11 @@ class Routing:
 
     def answer(self, query: str, ask: Callable[[str], list[NodeWithScore]]) -> Answer:
         """Route one query; see `rungs.routing.answer_routed`."""
-        return answer_routed(query, self._router, ask, names=self.names, prose=self.prose, blend=self.blend)
+        return answer_routed(query, self.router, ask, names=self.names, prose=self.prose, blend=self.blend)
 
     @cached_property
-    def _router(self) -> Router | RegexRouter:
+    def router(self) -> Router | RegexRouter:
+        """Decides what is a name."""
         return RegexRouter() if self.regex else Router(self.names)
 
 

@@ -56,9 +56,9 @@ def reciprocal_rank_fusion(
     Returns
     -------
     list of NodeWithScore
-        Every document once, the largest sum first; equal sums by the best rank in any list, then by node id. Copies: each
-        hit's ``metadata["scores"]`` holds every channel's score of it and ``rrf``, ``metadata["ranks"]`` its rank in every
-        list that holds it.
+        Every document once, the largest sum first; equal sums by the best rank in a list that has a say, then by node id.
+        Copies: each hit's ``metadata["scores"]`` holds every channel's score of it and ``rrf``, ``metadata["ranks"]`` its
+        rank in every list that holds it.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def reciprocal_rank_fusion(
             sums.setdefault(name, []).append(contribution(rank, k, weight[channel]))
     # fsum: the order of the channels must not decide a tie by rounding
     totals = {name: math.fsum(parts) for name, parts in sums.items() if math.fsum(parts) > 0}
-    return _merged(lists, totals, ranks, "rrf")
+    return _merged(lists, totals, ranks, weight, "rrf")
 
 
 def relative_score_fusion(
@@ -119,7 +119,7 @@ def relative_score_fusion(
             ranks.setdefault(name, {})[channel] = rank
             share = (score - low) / (high - low) if high > low else 1.0
             sums.setdefault(name, []).append(weight[channel] * share)
-    return _merged(lists, {name: math.fsum(parts) for name, parts in sums.items()}, ranks, "relative")
+    return _merged(lists, {name: math.fsum(parts) for name, parts in sums.items()}, ranks, weight, "relative")
 
 
 class FusionRetriever(BaseRetriever):
@@ -213,6 +213,7 @@ def _merged(
     lists: Mapping[str, Sequence[NodeWithScore]],
     totals: Mapping[str, float],
     ranks: Mapping[str, Mapping[str, int]],
+    weights: Mapping[str, float],
     name: str,
 ) -> list[NodeWithScore]:
     """Copies of the hits, ordered by their totals, with what every channel said of them."""
@@ -224,7 +225,8 @@ def _merged(
             own = hit.node.metadata.get("scores") or ({channel: float(hit.score)} if hit.score is not None else {})
             known.update({key: value for key, value in own.items() if key not in known})
             first.setdefault(hit.node.node_id, hit)
-    order = sorted(totals, key=lambda one: (-totals[one], min(ranks[one].values()), one))
+    best = {one: min(rank for channel, rank in ranks[one].items() if weights[channel]) for one in totals}
+    order = sorted(totals, key=lambda one: (-totals[one], best[one], one))
     return [_hit(first[one], {**scores[one], name: totals[one]}, ranks[one], totals[one]) for one in order]
 
 

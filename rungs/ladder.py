@@ -23,6 +23,7 @@ from rungs.grep import TermCountRetriever
 from rungs.measure import Golden, Report, append, compare, evaluate_all
 from rungs.measure.compare import Difference
 from rungs.measure.evaluate import DEPTH
+from rungs.measure.pooled import judgements_of, pooled_table
 from rungs.workbench import Workbench
 
 __all__ = ["ROWS", "Ladder", "Row", "climb", "figure", "markdown", "table", "write_between"]
@@ -31,7 +32,8 @@ FOOTNOTE = (
     "all-MiniLM-L6-v2 was trained on CodeSearchNet among others, so popular Python code may not be new to it; "
     "rows share that advantage."
 )
-_BEGIN, _END = "<!-- ladder:begin -->", "<!-- ladder:end -->"
+_MARKERS = {False: "ladder", True: "heldout"}
+"""Which block of a README holds the tables: of the tuning questions, or of the held-out ones."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ class Ladder:
         What was measured.
     reports
         One a row, by name.
+    golden
+        The questions.
     seconds
         By step: ``embed`` counts building the indexes, ``evaluate`` the measuring.
     fresh
@@ -135,6 +139,7 @@ class Ladder:
 
     rows: Sequence[Row]
     reports: dict[str, Report]
+    golden: Golden
     seconds: dict[str, float] = field(default_factory=dict)
     fresh: list[str] = field(default_factory=list)
 
@@ -180,7 +185,7 @@ def climb(
     progress
         Show bars on stderr.
     """
-    ladder = Ladder(rows, {})
+    ladder = Ladder(rows, {}, golden)
     start = time.perf_counter()
     for chunking in dict.fromkeys(row.chunking for row in rows if row.chunking):
         bench.build(bench.settings.but(chunking=chunking), progress=progress)
@@ -238,6 +243,10 @@ def _code_sha256() -> str:
 PAIRED_SAYS = (
     "The same questions, paired: difference to rung 1, with its verdict (Holm-corrected over the rows) and the smallest "
     "difference that these questions could have shown"
+)
+POOLED_SAYS = (
+    "Strict and pooled, on the {n} questions of which everything that five systems put into their first eight was judged, "
+    "blind (`golden/README.md`)"
 )
 _COLUMNS = ("recall@8", "recall@40", "mrr", "tokens_to_answer")
 
@@ -329,6 +338,10 @@ def markdown(ladder: Ladder) -> str:
     paired = paired_table(ladder)
     if paired[1]:
         parts.append(f"{PAIRED_SAYS}:\n\n{_markdown(*paired)}")
+    pooled = pooled_table({name: r for name, r in ladder.reports.items() if r.status == "ok"}, ladder.golden)
+    if pooled[1]:
+        n = len(judgements_of(ladder.golden).questions(ladder.golden))  # type: ignore[union-attr]
+        parts.append(f"{POOLED_SAYS.format(n=n)}:\n\n{_markdown(*pooled)}")
     about = "; ".join(f"**{row.name}**: {row.about}" for row in ladder.rows)
     return "\n\n".join([f"Made by `make readme`. {caption(ladder)}.", *parts, f"{about}.", FOOTNOTE])
 
@@ -338,17 +351,18 @@ def _markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write_between(path: Path, text: str) -> None:
-    """Replace what stands between the ladder's two markers in a file.
+def write_between(path: Path, text: str, *, held_out: bool = False) -> None:
+    """Replace what stands between the ladder's two markers in a file; the held-out tables have markers of their own.
 
     Raises
     ------
     RunError
         When the file has no such markers.
     """
+    begins, ends = (f"<!-- {_MARKERS[held_out]}:{edge} -->" for edge in ("begin", "end"))
     content = path.read_text(encoding="utf-8") if path.is_file() else ""
-    before, begin, rest = content.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
+    before, begin, rest = content.partition(begins)
+    _, end, after = rest.partition(ends)
     if not begin or not end:
-        raise RunError(f"{path} has no lines {_BEGIN} and {_END}; add them where the table belongs")
+        raise RunError(f"{path} has no lines {begins} and {ends}; add them where the table belongs")
     path.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

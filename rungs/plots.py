@@ -36,9 +36,14 @@ __all__ = [
     "Threshold",
     "answered_by_tokens",
     "best_threshold",
+    "contributions",
+    "crossover",
     "differences",
+    "differences_by_kind",
     "interval_width",
     "published",
+    "rank_by_k",
+    "rates",
     "recall_by_kind",
     "slots_by_category",
     "swept",
@@ -55,9 +60,22 @@ _BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _GREY = (
     "#D55E00",
     "#6B6B6B",
 )
-_ROW_COLOURS = (_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED, _SKY)
-_ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X")
-_KNOWN_ROWS = ("grep", "windows", "dense", "bm25")  # keep their looks in every figure, whichever are drawn
+_WINE, _OLIVE, _INDIGO, _TEAL, _BROWN = "#882255", "#8A8A2B", "#332288", "#44AA99", "#7A5230"
+_ROW_COLOURS = (_GREY, _ORANGE, _BLUE, _GREEN, _SKY, _PINK, _WINE, _OLIVE, _RED, _INDIGO, _TEAL, _BROWN)
+_ROW_MARKERS = ("s", "D", "o", "^", "v", "P", "X", "<", "*", ">", "h", "p")
+_KNOWN_ROWS = (  # keep their looks in every figure, whichever are drawn
+    "grep",
+    "windows",
+    "dense",
+    "bm25",
+    "hybrid k=1",
+    "hybrid k=10",
+    "hybrid k=60",
+    "routed by regex",
+    "auto",
+)
+_MOST_IN_ONE_PANEL = 7
+_PANELS_ACROSS = 4
 _CATEGORY_NAMES = {"code": "Code", "test": "Tests", "doc": "Documents", "config": "Configuration"}
 _VERDICT_COLOURS = {"better": _GREEN, "worse": _RED, "equivalent": _BLUE}
 _WIDTH = 8.0
@@ -70,6 +88,9 @@ _TITLE_CHARACTERS = 84
 
 def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "Figure":
     """One metric of every row, over all questions and by kind, each with its 95% interval.
+
+    Up to seven rows share one panel, a group of lines for each kind. More rows get a panel for each kind, with the rows
+    named at the left and their values at the right.
 
     Parameters
     ----------
@@ -85,6 +106,8 @@ def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "
     """
     _check_ok(reports)
     groups = _groups(reports, metric)
+    if len(reports) > _MOST_IN_ONE_PANEL:
+        return _panel_by_kind(reports, groups, metric)
     figure = _new_figure(_WIDTH, 1.3 + len(groups) * (0.18 * len(reports) + 0.16))
     axes = figure.add_subplot()
     step = 0.8 / max(len(reports), 1)
@@ -102,6 +125,50 @@ def recall_by_kind(reports: Mapping[str, Report], metric: str = "recall@8") -> "
     _title(axes, _leaders(groups, metric))
     figure.legend(loc="outside lower center", ncols=min(len(reports), 4), frameon=False, fontsize=9)
     _tidy(axes, grid="x")
+    return figure
+
+
+def _panel_by_kind(
+    reports: Mapping[str, Report], groups: Mapping[str, Mapping[str, Mapping[str, Any]]], metric: str
+) -> "Figure":
+    """A panel for each group of questions, a line for each row."""
+    across = min(_PANELS_ACROSS, len(groups))
+    down = -(-len(groups) // across)
+    figure = _new_figure(_WIDTH, 1.1 + down * (0.45 + 0.19 * len(reports)))
+    looks, names = _looks(reports), list(reports)
+    every = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    for axes, (group, by_row) in zip(every.flat, groups.items(), strict=False):
+        best = max((e["value"] for e in by_row.values() if e["n"]), default=None)
+        for y, name in enumerate(names):
+            e = by_row[name]
+            if not e["n"]:
+                continue
+            _intervals(axes, [(y, e)], name, looks[name])
+            lead = "bold" if e["value"] == best else "normal"
+            axes.annotate(
+                f"{e['value']:.2f}",
+                (1.02, y),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                fontsize=7.5,
+                fontweight=lead,
+                annotation_clip=False,
+            )
+        axes.set_title(f"{group} (n={_n(by_row)})", fontsize=9)
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        _tidy(axes, grid="x")
+        axes.tick_params(labelsize=8)
+    for axes in list(every.flat)[len(groups) :]:
+        axes.remove()
+    for column in range(across):  # of a column that ends early, the last panel there is
+        drawn = [row for row in range(down) if row * across + column < len(groups)]
+        every[drawn[-1]][column].tick_params(labelbottom=True)
+    figure.supxlabel(f"{metric}: share of questions, with 95% interval; the highest in bold", fontsize=9)
+    lines = [part for line in _leaders(groups, metric).splitlines() for part in textwrap.wrap(line, _TITLE_CHARACTERS)]
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5)
     return figure
 
 
@@ -363,6 +430,278 @@ def swept(sweep: "Sweep", metric: str | None = None) -> "Figure":
     _title(axes, _swept_title(sweep, metric))
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     _tidy(axes, grid="y")
+    return figure
+
+
+def contributions(ks: Sequence[float] = (0, 3, 10, 60), ranks: int = 20) -> "Figure":
+    """What one list adds to a document by its rank, in shares of what it adds to its first.
+
+    Parameters
+    ----------
+    ks
+        Constants of Reciprocal Rank Fusion.
+    ranks
+        How far down the list.
+    """
+    from rungs.fusion import contribution
+
+    figure = _new_figure(_WIDTH, 3.6)
+    axes = figure.add_subplot()
+    x = np.arange(1, ranks + 1)
+    looks = zip((_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED), ("s", "D", "o", "^", "P", "X"), strict=True)
+    for k, (colour, marker) in zip(ks, looks, strict=False):
+        share = [contribution(int(rank), k) / contribution(1, k) for rank in x]
+        axes.plot(x, share, marker=marker, color=colour, markersize=4.5)
+        axes.annotate(
+            f"k = {k:g}",
+            (ranks, share[-1]),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color=colour,
+            annotation_clip=False,
+        )
+    axes.axvline(_FIFTH, color="0.6", linewidth=1, linestyle=":")
+    axes.set_ylim(0, 1.05)
+    axes.set_xlim(0.5, ranks + 0.5)
+    axes.set_xticks([1, _FIFTH, *range(10, ranks + 1, 5)])
+    axes.set_xlabel("rank in the list")
+    axes.set_ylabel("contribution, in shares\nof that of rank 1")
+    fifth = {k: contribution(_FIFTH, k) / contribution(1, k) for k in ks}
+    low, high = min(ks), max(ks)
+    _title(
+        axes,
+        f"A fifth place is worth {fifth[low]:.0%} of a first place at k = {low:g}, and {fifth[high]:.0%} at k = {high:g}",
+    )
+    _tidy(axes, grid="both")
+    return figure
+
+
+_FIFTH = 5
+
+
+def crossover(first: int = 1, both: int = 5, most: int = 60) -> "Figure":
+    """A document that one list likes against one that both lists find passable, over k.
+
+    Parameters
+    ----------
+    first
+        Rank of D, in one list only.
+    both
+        Rank of E, in both lists.
+    most
+        The largest k drawn.
+    """
+    from rungs.fusion import contribution
+
+    figure = _new_figure(_WIDTH, 3.4)
+    axes = figure.add_subplot()
+    k = np.arange(0, most + 1)
+    # in shares of what the first place of both lists is worth, so that the lines do not all fall with k
+    d = np.array([contribution(first, at) / (2 * contribution(1, at)) for at in k])
+    e = np.array([contribution(both, at) / contribution(1, at) for at in k])
+    axes.plot(k, d, color=_BLUE, label=f"D: rank {first} in one list, absent from the other")
+    axes.plot(k, e, color=_ORANGE, linestyle="--", label=f"E: rank {both} in both lists")
+    tie = both - 2 * first  # 1 / (k + first) = 2 / (k + both)
+    title = f"E is ahead of D at every k, at k = {most} by {e[-1] / d[-1]:.1f} times"
+    if 0 <= tie <= most:
+        at = contribution(first, tie) / (2 * contribution(1, tie))
+        axes.plot([tie], [at], "o", color="black", markersize=7)
+        axes.annotate(f"a tie at k = {tie}", (tie, at), xytext=(10, -14), textcoords="offset points", fontsize=9)
+        title = f"D is ahead below k = {tie}, E above it; at k = {most} E has {e[-1] / d[-1]:.1f} times the score of D"
+    elif tie > most:
+        title = f"D is ahead of E up to k = {most} and beyond"
+    axes.set_ylim(0, 1)
+    axes.set_xlim(0, most)
+    axes.set_xlabel("k")
+    axes.set_ylabel("score, in shares of a first\nplace in both lists")
+    _title(axes, title)
+    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1, 0.3))
+    _tidy(axes, grid="both")
+    return figure
+
+
+def rank_by_k(ranks: Mapping[str, Sequence[int | None]], ks: Sequence[float], right: str, top_k: int = 8) -> "Figure":
+    """Where each of some documents stands in the fused list, over k.
+
+    Parameters
+    ----------
+    ranks
+        By document, its rank at each k; None where it is not in the list.
+    ks
+        The constants, rising.
+    right
+        Which document is the right one.
+    top_k
+        Places that a reader looks at, shaded.
+
+    Raises
+    ------
+    RunError
+        When the right document is not among them.
+    """
+    if right not in ranks:
+        raise RunError(f"{right!r} is not among the documents; there is {', '.join(ranks)}")
+    figure = _new_figure(_WIDTH, 3.9)
+    axes = figure.add_subplot()
+    x = np.arange(len(ks))
+    lowest = max(rank for found in ranks.values() for rank in found if rank is not None)
+    axes.axhspan(0.4, top_k + 0.5, color="0.95", zorder=0)
+    for name, found in ranks.items():
+        y = [np.nan if rank is None else rank for rank in found]
+        look = {"color": _BLUE, "linewidth": 2.6, "zorder": 3} if name == right else {"color": "0.65", "linewidth": 1.1}
+        axes.plot(x, y, marker="o", markersize=5 if name == right else 3.5, **look)
+    ends = [(found[-1], name) for name, found in ranks.items() if found[-1] is not None]
+    for rank, name in ends:
+        weight, colour = ("bold", _BLUE) if name == right else ("normal", "0.35")
+        axes.annotate(
+            f"  {_short(name)}",
+            (x[-1], rank),
+            va="center",
+            fontsize=8,
+            fontweight=weight,
+            color=colour,
+            annotation_clip=False,
+        )
+    axes.set_xticks(x, [f"{k:g}" for k in ks])
+    axes.set_xlim(-0.3, len(ks) - 0.7)
+    axes.set_ylim(lowest + 0.6, 0.4)
+    axes.set_yticks(range(1, lowest + 1) if lowest <= _EVERY_RANK else [1, *range(5, lowest + 1, 5)])
+    axes.set_xlabel("k")
+    axes.set_ylabel(f"rank in the fused list (shaded: the first {top_k})")
+    said = [f"{rank or 'not there'} at k = {k:g}" for k, rank in ((ks[0], ranks[right][0]), (ks[-1], ranks[right][-1]))]
+    _title(axes, f"Rank of the right place, {_short(right)}: {', '.join(said)}")
+    _tidy(axes, grid="y")
+    return figure
+
+
+_EVERY_RANK = 16
+_NAME_CHARACTERS = 34
+
+
+def _short(name: str) -> str:
+    """The end of a long name, which tells more than its beginning."""
+    return name if len(name) <= _NAME_CHARACTERS else "…" + name[-_NAME_CHARACTERS + 1 :]
+
+
+def differences_by_kind(found: Mapping[str, Mapping[str, "Difference"]], baseline: str, metric: str) -> "Figure":
+    """What several rows do to each kind of question against one baseline: a cell each, and which of them can be read.
+
+    Parameters
+    ----------
+    found
+        By row, then by kind, as `rungs.measure.compare_kinds` gives them.
+    baseline
+        What they are held against.
+    metric
+        Which metric it is.
+
+    Raises
+    ------
+    RunError
+        When there is no difference to draw.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    kinds = list(dict.fromkeys(kind for by_kind in found.values() for kind in by_kind))
+    if not kinds:
+        raise RunError("there is no difference to draw: no row has data")
+    values = np.full((len(found), len(kinds)), np.nan)
+    for i, by_kind in enumerate(found.values()):
+        for j, kind in enumerate(kinds):
+            if kind in by_kind and by_kind[kind].value is not None:
+                values[i, j] = by_kind[kind].value
+    reach = max(0.1, float(np.nanmax(np.abs(values))))
+    figure = _new_figure(_WIDTH, 1.6 + 0.42 * len(found))
+    axes = figure.add_subplot()
+    shades = LinearSegmentedColormap.from_list("worse to better", (_RED, "#FFFFFF", _BLUE))
+    axes.imshow(values, cmap=shades, vmin=-1.3 * reach, vmax=1.3 * reach, aspect="auto")
+    for i, by_kind in enumerate(found.values()):
+        for j, kind in enumerate(kinds):
+            if np.isnan(values[i, j]):
+                continue
+            readable = by_kind[kind].verdict in ("better", "worse")
+            mark = {"better": " ▲", "worse": " ▼", "equivalent": " ="}.get(by_kind[kind].verdict, "")
+            value = f"{values[i, j]:+.2f}" if abs(values[i, j]) >= _SHOWN_AS_NOTHING else "0.00"
+            text = f"{value}{mark}".replace("-", "−")
+            look = {"fontweight": "bold", "color": "black"} if readable else {"color": "0.35"}
+            axes.text(j, i, text, ha="center", va="center", fontsize=9, **look)
+            if readable:
+                axes.add_patch(
+                    Rectangle((j - 0.48, i - 0.46), 0.96, 0.92, fill=False, edgecolor="black", linewidth=1.2)
+                )
+    n = {kind: next(by_kind[kind].n for by_kind in found.values() if kind in by_kind) for kind in kinds}
+    axes.set_xticks(range(len(kinds)), [f"{kind}\nn={n[kind]}" for kind in kinds])
+    axes.set_yticks(range(len(found)), list(found))
+    axes.tick_params(length=0, labelsize=9)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel(
+        f"{metric} minus that of {baseline}. Framed: readable (▲ better, ▼ worse). =: as good as none. Others: not readable",
+        fontsize=8.5,
+    )
+    verdicts = [d.verdict for by_kind in found.values() for d in by_kind.values() if d.value is not None]
+    better, worse = verdicts.count("better"), verdicts.count("worse")
+    _title(
+        axes,
+        f"{metric}: of {len(verdicts)} differences to {baseline}, {better} are readably better, {worse} readably worse; "
+        f"the other {len(verdicts) - better - worse} are none, or cannot be read",
+    )
+    return figure
+
+
+_SHOWN_AS_NOTHING = 0.005
+
+
+def rates(found: Mapping[str, Mapping[str, Mapping[str, Any]]], label: str) -> "Figure":
+    """Several rates of several systems, each with its 95% interval and its count.
+
+    Parameters
+    ----------
+    found
+        By system, then by the name of the rate, an estimate of `rungs.measure.estimate`.
+    label
+        What the rates are shares of.
+
+    Raises
+    ------
+    RunError
+        When a rate has no data.
+    """
+    names = list(dict.fromkeys(name for by_name in found.values() for name in by_name))
+    for system, by_name in found.items():
+        for name in names:
+            if name not in by_name or not by_name[name]["n"]:
+                raise RunError(f"{system} has no {name}; measure it before drawing")
+    figure = _new_figure(_WIDTH, 1.2 + 0.36 * len(found))
+    every = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    colours = (_GREY, _ORANGE, _BLUE, _GREEN, _PINK, _RED)
+    edge = max(e["high"] for by_name in found.values() for e in by_name.values())
+    for axes, name in zip(every, names, strict=True):
+        for y, (system, by_name) in enumerate(found.items()):
+            e = by_name[name]
+            _intervals(axes, [(y, e)], system, (colours[y % len(colours)], _ROW_MARKERS[y % len(_ROW_MARKERS)]))
+            axes.annotate(
+                f"{round(e['value'] * e['n'])} of {e['n']}",
+                (e["high"], y),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+            )
+        axes.set_title(name, fontsize=9.5)
+        axes.set_yticks(range(len(found)), list(found))
+        axes.set_ylim(len(found) - 0.5, -0.5)
+        axes.set_xlim(-0.01, edge * 1.25)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        _tidy(axes, grid="x")
+    figure.supxlabel(label, fontsize=9)
+    lowest = {name: min(found, key=lambda system: found[system][name]["value"]) for name in names}
+    said = "; ".join(f"{name} are fewest with {s} ({found[s][name]['value']:.0%})" for name, s in lowest.items())
+    figure.suptitle(
+        "\n".join(textwrap.wrap(said[0].upper() + said[1:], _TITLE_CHARACTERS)), x=0.01, ha="left", fontsize=10.5
+    )
     return figure
 
 

@@ -70,8 +70,9 @@ _SHAPES = (
     re.compile(rf"{_NAME}([.:]+{_NAME})*\(.*\)"),  # foo.bar(), run(x)
     re.compile(rf"{_NAME}(::{_NAME}|->{_NAME}|\#{_NAME})+"),  # A::b, a->b, A#b
     re.compile(rf"{_NAME}(\.{_NAME})+"),  # a.b.c
-    re.compile(r"\w*[^\W_]_\w*|_+[^\W\d_]\w*"),  # retry_policy, _private
-    re.compile(r"[^\W\d_]{2,}[a-z0-9][A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[a-z]{2,}[A-Z]\w*"),  # handleAuth, BufferMap
+    # looked for first, then read: a run that could be cut in many places must not be tried at each of them
+    re.compile(r"(?=\w*[^\W_]_)\w+|_+[^\W\d_]\w*"),  # retry_policy, _private
+    re.compile(r"(?=[^\W\d_]{2,}[a-z0-9][A-Z])\w+|[A-Z][a-z0-9]+[A-Z]\w*|[a-z]{2,}[A-Z]\w*"),  # handleAuth, BufferMap
     re.compile(r"(?=.*\d)[A-Z][A-Z0-9]{2,}"),  # SHA256
     re.compile(r"[\w.\-]*(/[\w.\-]+){2,}/?|[\w.\-]+(/[\w.\-]+)*\.[A-Za-z]\w{0,4}"),  # a/b/c, setup.cfg
 )
@@ -213,7 +214,7 @@ class NameTable:
     def _suffixed(self, parts: Sequence[str], by_last: Mapping[str, list[int]], key: Callable[[str], str]) -> list[int]:
         """Definitions whose name ends in these parts, or holds them in this order and ends in the last."""
         wanted = [key(part) for part in parts]
-        rows = by_last.get(wanted[-1], []) if wanted else []
+        rows = by_last.get(wanted[-1], []) if wanted and wanted[-1] else []  # of "--" nothing is left when it is folded
         if len(wanted) == 1:
             return list(rows)
         known = {row: [key(part) for part in self._parts[row]] for row in rows}
@@ -308,14 +309,19 @@ class NameTable:
 _FEWEST_LETTERS = 6
 _NEAREST = 40
 _QUOTES = "`'\"“”‘’«»<>[]{},;!?"
+_AROUND = _QUOTES + "()"
 _SUFFIX = re.compile(r"['’]\w*$")  # what Turkish and English put after a name: Task.retry'nin, Celery's
 
 
 def _bare(term: str) -> str:
-    """A term without quotes, calls, a trailing full stop, or an ending after an apostrophe."""
-    text = _SUFFIX.sub("", term.strip().strip(_QUOTES))
-    text = re.sub(r"\(.*\)?$", "", text)
-    return text.rstrip(".:").removeprefix("@")
+    """A term without quotes, parentheses, calls, a trailing full stop, or an ending after an apostrophe.
+
+    >>> [_bare(term) for term in ("`Task.retry`'nin", "(Task.retry)", "Task.retry(exc=e).", "@task")]
+    ['Task.retry', 'Task.retry', 'Task.retry', 'task']
+    """
+    text = term.strip().strip(_AROUND).rstrip(".:")
+    text = _SUFFIX.sub("", text).strip(_AROUND)
+    return text.partition("(")[0].rstrip(".:").removeprefix("@")
 
 
 def _squeeze(name: str) -> str:
@@ -398,7 +404,7 @@ class Route:
 
 
 _DECLARES = frozenset("def class function func fn method import interface type struct const".split())
-_DISTINCT = re.compile(r"[^\W_]_|_[^\W_]|[a-z\d][A-Z]|[A-Z]{2,}[a-z]|\w\.\w|::|\(\)|^--|^\$|\w-\w+-\w|^\w-\w")
+_DISTINCT = re.compile(r"[^\W_]_|_[^\W_]|[a-z\d][A-Z]|[A-Z]{2}[a-z]|\w\.\w|::|\(\)|^--|^\$|\w-\w+-\w|^\w-\w")
 
 
 class Router:
@@ -429,8 +435,9 @@ class Router:
             terms = terms[1:]  # "class Task": as it is written where it is made
         if len(terms) == 1:
             return self._one(terms[0])
-        named = dict.fromkeys(bare for term in terms if (bare := self._named(term)))
-        if named and len(named) == len(terms):
+        found = [self._named(term) for term in terms]
+        named = dict.fromkeys(filter(None, found))
+        if named and all(found):
             return Route("symbol", "nothing but names", tuple(named))
         return Route("prose", "a question" + (" that names " + ", ".join(named) if named else ""), tuple(named))
 
@@ -613,13 +620,11 @@ def answer_routed(
         return Answer(hits, prose, route.reason)
     defined = ask("definition") if names is not None else []
     uses = ask("bm25")
+    absent = names is not None and not defined and not any(names.knows(name) for name in route.names)
     if not defined and not uses:
-        return Answer(ask(prose), prose, f"{route.reason}, but bm25 found nothing", weak=names is not None)
-    if names is None:
-        return Answer(uses, "bm25", route.reason)
-    absent = not defined and not any(names.knows(name) for name in route.names)
+        return Answer(ask(prose), prose, f"{route.reason}, but bm25 found nothing", weak=absent)
     reason = "no such name here" if absent else route.reason
-    return Answer(definitions_first(defined, uses), "bm25", reason, weak=absent)
+    return Answer(definitions_first(defined, uses) if names is not None else uses, "bm25", reason, weak=absent)
 
 
 class RoutedRetriever(BaseRetriever):

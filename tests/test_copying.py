@@ -68,6 +68,16 @@ store.add([TextNode(text=t, metadata={'tokens': ' '.join(tokenize(t))}, embeddin
 hits = MilvusBM25Retriever(store).retrieve('where is the retry policy')
 assert [h.node.text for h in hits] == texts[:1], hits
 """,
+    "lexical_bm25s": """
+from llama_index.core.schema import TextNode
+from taken.lexical import BM25sRetriever as same
+from taken.lexical_bm25s import BM25sRetriever
+assert same is BM25sRetriever
+nodes = [TextNode(text='def retryPolicy(): pass'), TextNode(text='def close_pool(): pass')]
+BM25sRetriever(nodes, top_k=5).persist('kept')
+hits = BM25sRetriever.from_persist_dir('kept').retrieve('where is the retry policy')
+assert [h.node.text for h in hits] == [nodes[0].text], hits
+""",
 }
 
 

@@ -1,6 +1,7 @@
 """The ladder's table, and that the README's figures are what the code measures."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from rungs.errors import RunError
 from rungs.ladder import ROWS, climb, figure, kind_table, markdown, paired_table, table, write_between
 from rungs.measure import load_golden
+from rungs.measure.pooled import judgements_of, pooled_table, strict_and_pooled
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -18,7 +20,8 @@ def ladder(bench):
 
 
 def test_every_row_is_measured_on_every_question(ladder):
-    assert [row.name for row in ladder.rows] == ["grep", "windows", "dense", "bm25"]
+    names = ["grep", "windows", "dense", "bm25", "hybrid k=1", "hybrid k=10", "hybrid k=60", "routed by regex", "auto"]
+    assert [row.name for row in ladder.rows] == names
     assert ladder.failed == []
     assert len({report.n for report in ladder.reports.values()}) == 1
     assert len({report.golden["sha256"] for report in ladder.reports.values()}) == 1
@@ -43,7 +46,7 @@ def test_the_readme_shows_what_the_code_measures(ladder):
     text = (REPOSITORY / "README.md").read_text()
     lines = text.partition("<!-- ladder:begin -->")[2].partition("<!-- ladder:end -->")[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    shown = {row[1]: row for row in rows if len(row) > 5}
+    shown = {row[1]: row for row in rows if row[0] in ("1", "2", "3", "peer")}
     for name, report in ladder.reports.items():
         for column, metric in ((2, "recall@8"), (3, "recall@40"), (4, "mrr")):
             value = float(re.match(r"[\d.]+", shown[name][column])[0])
@@ -73,10 +76,8 @@ def test_every_row_is_held_against_rung_1_with_a_verdict(ladder):
 
 
 def test_a_failed_run_shows_no_figures(ladder):
-    from dataclasses import replace
-
     broken = replace(ladder.reports["dense"], status="FAILED")
-    failed = type(ladder)(ladder.rows, {**ladder.reports, "dense": broken})
+    failed = type(ladder)(ladder.rows, {**ladder.reports, "dense": broken}, ladder.golden)
     row = table(failed)[1][2]
     assert row[2].startswith("FAILED")
     assert not any(re.search(r"\d\.\d", cell) for cell in row)
@@ -104,3 +105,30 @@ def test_a_file_without_markers_is_left_alone(tmp_path: Path):
     path.write_text("a\n<!-- ladder:begin -->\nold\n<!-- ladder:end -->\nz\n")
     write_between(path, "new")
     assert path.read_text() == "a\n<!-- ladder:begin -->\nnew\n<!-- ladder:end -->\nz\n"
+    with pytest.raises(RunError, match="heldout:begin"):
+        write_between(path, "new", held_out=True)
+
+
+def test_strict_and_pooled_stand_side_by_side_where_a_pool_was_judged(bench, ladder):
+    """On a report made of the labels themselves both are 1; one that shows only a place judged right gains by the pool."""
+    golden = load_golden(REPOSITORY / "golden/celery.heldout.jsonl", bench.corpus)
+    judgements = judgements_of(golden)
+    assert judgements is not None
+    pooled = next(q for q in golden.questions if q.also and q.expect[0].symbol)
+    cases = []
+    for question in golden.questions:
+        if question.id in judgements.questions(golden):
+            label = question.also[0] if question.id == pooled.id else question.expect[0]
+            first, last = label.spans[0] if label.spans else (1, 1)
+            hit = {"path": label.path, "start_line": first, "end_line": last}
+            cases.append({"id": question.id, "q": question.q, "hits": [hit]})
+    made = replace(ladder.reports["dense"], golden={"name": golden.name, "sha256": golden.sha256}, cases=cases)
+    figures = strict_and_pooled(made, golden, judgements)
+    n = len(judgements.questions(golden))
+    assert figures["pooled recall@8"] == {**figures["pooled recall@8"], "value": 1.0, "n": n}
+    assert figures["strict recall@8"]["value"] == pytest.approx(1 - 1 / n)
+    assert figures["judged"]["value"] == 1
+    header, cells = pooled_table({"made": made}, golden)
+    assert len(cells) == 1
+    assert len(cells[0]) == len(header)
+    assert pooled_table({"made": made}, ladder.golden)[1] == []  # the tuning file has no pool

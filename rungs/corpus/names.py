@@ -7,6 +7,7 @@ and docstrings), or where a document sets them as code.
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,15 +24,18 @@ NAMES_VERSION = "1"
 """Changes when the same files would give other names; an index built with another version is built again."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_SCRIPT_PROSE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+# A comment that never ends goes on to the end, and no text begins at an escaped quote: both keep the time linear.
+_SCRIPT_PROSE = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?<!\\)\"(?:\\.|[^\"\\\n])*\"|(?<!\\)'(?:\\.|[^'\\\n])*'", re.DOTALL
+)
 # What a document sets as code. In reStructuredText single backquotes without a role are links and emphasis.
 _LITERALS = {
-    "rst": re.compile(r"``([^`\n]+)``|:(?!ref|doc|term|program|rfc|pypi)[\w:]+:`~?([^`\n<>]+)`"),
+    "rst": re.compile(r"``([^`\n]+)``|:(?!ref|doc|term|program|rfc|pypi)[\w:]{1,80}:`~?([^`\n<>]+)`"),
     "markdown": re.compile(r"``([^`\n]+)``|(?<!`)`([^`\n]+)`(?!`)"),
 }
 _MARKUP = re.compile(r"^(?::[\w:]+:)?`+~?([^`\s]+)`+$")
 _TERM = re.compile(r"^(?:--?|\$|\.)?[^\W\d][\w.\-:/]*(?:\(\))?$")
-_NAMELIKE = re.compile(r"(?<![\w.\-/_])([A-Za-z]+(?:-[A-Za-z]+)+|[A-Za-z]*[a-z][A-Z][A-Za-z]*)(?![\w\-/(=]|\.\w)")
+_NAMELIKE = re.compile(r"(?<![\w.\-/_])([A-Za-z]+(?:-[A-Za-z]+)+|(?=[A-Za-z]*[a-z][A-Z])[A-Za-z]+)(?![\w\-/(=]|\.\w)")
 _BOUNDARY = re.compile(r"[_.\-:/]|[a-z\d][A-Z]")
 _LONGEST = 80
 
@@ -166,7 +170,9 @@ def _identifiers(file: SourceFile) -> set[str]:
 def _python_identifiers(text: str) -> set[str]:
     """Names that the syntax tree holds, and string constants that are one term with a boundary in it (a setting's key)."""
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are the corpus's business
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     found: set[str] = set()

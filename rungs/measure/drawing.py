@@ -120,7 +120,7 @@ def write_split(
     lines = {}
     for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
         if line.strip():
-            lines[json.loads(line)["id"]] = line.rstrip("\r")
+            lines[json.loads(line)["id"]] = line
     sides = {
         target: [v for k, v in lines.items() if k not in held_out],
         other: [v for k, v in lines.items() if k in held_out],

@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 
 from rungs.errors import RunError
 from rungs.measure.golden import Golden, Label, Question
-from rungs.measure.latency import Times, time_questions
+from rungs.measure.latency import Times, time_questions, to_time
 from rungs.measure.locate import Location, Locator
 from rungs.measure.metrics import Judged, Judgement, aggregate, judge, score
 from rungs.measure.report import Report
@@ -145,7 +145,8 @@ def _check(retrievers: Mapping[str, BaseRetriever], depth: int) -> None:
 
 
 def _time(retriever: BaseRetriever, questions: Sequence[Question], name: str, progress: bool) -> Times:
-    return time_questions(retriever, questions, shown=_bar(questions, f"{name} timing", progress))
+    timed = to_time(questions)
+    return time_questions(retriever, timed, shown=_bar(timed, f"{name} timing", progress))
 
 
 def _bar(questions: Sequence[Question], label: str, progress: bool) -> Iterable[Question]:

@@ -492,6 +492,7 @@ _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)  # what a tracker's template says to whoever writes
 _FENCE = re.compile(r"^---\s*$", re.MULTILINE)
 _MAX_BODY = 100_000
+_TITLE_WITHIN = 10_000
 
 
 def mine_issues(path: Path, corpus: Corpus) -> list[Draft]:
@@ -679,7 +680,7 @@ def _written(path: Path, relative: Path) -> _Issue:
     if text.startswith("---\n") and (end := _FENCE.search(text, 4)):  # fields above the text
         title = next((line[6:].strip(" \"'") for line in text[4 : end.start()].split("\n") if line[:6] == "title:"), "")
         text = text[end.end() :]
-    file = SourceFile.from_text(relative.name, _COMMENT.sub("", text))
+    file = SourceFile.from_text(relative.name, _COMMENT.sub("", text[:_TITLE_WITHIN]))
     name = re.sub(r"\W+", "-", relative.with_suffix("").as_posix()).strip("-") or "file"
     return _Issue(title or _title(file), text, where, name, "" if text.strip() or title else "no title")
 

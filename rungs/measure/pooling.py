@@ -422,7 +422,7 @@ def with_judgements(golden: "Golden", judgements: Judgements) -> list[str]:
     lines = []
     for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
         if line.strip():
-            lines.append(_with_also(line.rstrip("\r"), asked, right, known, golden.corpus))
+            lines.append(_with_also(line, asked, right, known, golden.corpus))
     return lines
 
 

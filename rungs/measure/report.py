@@ -49,7 +49,7 @@ class Report:
     calibration
         Best dense scores of positives and negatives; ``None`` where no channel gave any.
     latency
-        ``p50_ms``, ``p95_ms``, ``n``: one query at a time, nothing shared, after warm-up. Where the times were a
+        ``p50_ms``, ``p95_ms``, ``n``: one query at a time, nothing shared, after warm-up, up to 100. Where the times were a
         cache's and not the search's, ``None`` and the ``reason``.
     cases
         One row per question.

@@ -1,0 +1,191 @@
+"""A second reader: somebody else answers "where is this?" from the source, without the labels.
+
+A label that another reader does not arrive at is a question that can be read two ways, or a mistake. What is counted is
+agreement on places, by the lines they share; names may differ.
+"""
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rungs.corpus import label_spans
+from rungs.errors import GoldenError
+from rungs.measure.intervals import estimate
+
+if TYPE_CHECKING:
+    from rungs.corpus import Corpus
+    from rungs.measure.golden import Golden
+
+__all__ = ["Reading", "draw_sheet", "read_answers"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What `read_answers` returns.
+
+    Attributes
+    ----------
+    agreed
+        Share of the questions on which both agree, with its interval and n.
+    by_kind
+        The same by kind.
+    first
+        Share of the questions with a label whose label is the reader's *first* place.
+    disagreed
+        Ids of the questions on which they do not.
+    """
+
+    agreed: dict[str, Any]
+    by_kind: dict[str, dict[str, Any]]
+    first: dict[str, Any]
+    disagreed: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Lines for a terminal."""
+        kinds = ", ".join(f"{kind} {_counted(one)}" for kind, one in self.by_kind.items())
+        return (
+            f"agreed on {_counted(self.agreed)}: {self.agreed['value']:.3f} "
+            f"[{self.agreed['low']:.3f}, {self.agreed['high']:.3f}]\n"
+            f"by kind: {kinds}\n"
+            f"the reader's first place was a label on {_counted(self.first)}\n"
+            f"disagreed: {', '.join(self.disagreed) or 'none'}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"agreed": self.agreed, "by_kind": self.by_kind, "first": self.first, "disagreed": list(self.disagreed)}
+
+
+def _counted(one: dict[str, Any]) -> str:
+    return f"{round(one['value'] * one['n'])} of {one['n']}"
+
+
+def draw_sheet(golden: "Golden", share: float = 0.25, *, seed: int = 0) -> list[dict[str, str]]:
+    """Draw questions of every kind, as lines that say nothing but what is asked.
+
+    Returns
+    -------
+    list of dict
+        ``id`` (made from the question, so that it says nothing) and ``q``, shuffled.
+
+    Raises
+    ------
+    GoldenError
+        For a share outside 0 to 1.
+    """
+    if not 0 < share <= 1:
+        raise GoldenError(f"the share to read again is {share:g}; give one above 0 and up to 1")
+    rng = random.Random(seed)
+    drawn: list[str] = []
+    for kind in golden.kinds:
+        texts = sorted(question.q for question in golden.questions if question.kind == kind)
+        drawn += rng.sample(texts, math.ceil(share * len(texts)))
+    rng.shuffle(drawn)
+    return [{"id": _blind(text), "q": text} for text in drawn]
+
+
+def _blind(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def read_answers(path: str | Path, golden: "Golden") -> Reading:
+    """Compare a second reader's answers with the labels.
+
+    Parameters
+    ----------
+    path
+        JSON lines ``{"id", "places"}`` with the ids of `draw_sheet`, or those of the golden file. A line may hold ``expect``,
+        ``mode`` and ``kind``, the labels as they stood when it was read: the agreement then stays that of the reading,
+        whatever was mended because of it.
+    golden
+        The labels.
+
+    Returns
+    -------
+    Reading
+        Two agree on a question where any place suffices if any of the reader's shares a line with any label; where all
+        are needed, if every label shares one with a place; on an absent one, if neither names a place.
+
+    Raises
+    ------
+    GoldenError
+        For a line that is no answer, an unknown id, or a place that names no file of the corpus.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    for q in golden.questions:
+        row = {"id": q.id, "expect": [label.text for label in q.expect], "mode": q.mode, "kind": q.kind}
+        known |= {q.id: row, _blind(q.q): row}
+    values: dict[str, list[bool]] = {}
+    first: list[bool] = []
+    disagreed: list[str] = []
+    for number, line in enumerate(_lines(path), start=1):
+        where = f"{path}:{number}"
+        answer = _answer(line, where)
+        if answer["id"] not in known and "expect" not in answer:
+            raise GoldenError(f"{where}: {answer['id']!r} is no question of {golden.path}; draw the sheet again")
+        row = {**known.get(answer["id"], {}), **{k: answer[k] for k in ("expect", "mode", "kind") if k in answer}}
+        places = answer["places"]
+        agreed = _agree(row["expect"], places, row["mode"], golden.corpus, where)
+        values.setdefault(row["kind"], []).append(agreed)
+        if row["expect"] and places:
+            first.append(any(_meet(places[0], label, golden.corpus, where) for label in row["expect"]))
+        if not agreed:
+            disagreed.append(row.get("id", answer["id"]))
+    if not values:
+        raise GoldenError(f"{path}: holds no answer; write one JSON object per line")
+    everything = [float(v) for group in values.values() for v in group]
+    by_kind = {kind: estimate(map(float, group)) for kind, group in values.items()}
+    return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed))
+
+
+def _lines(path: str | Path) -> list[str]:
+    try:
+        return [line for line in Path(path).read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise GoldenError(f"{path}: cannot be read ({error}); check the path") from None
+
+
+def _answer(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        raise GoldenError(f"{where}: not valid JSON; write one JSON object per line") from None
+    places = row.get("places") if isinstance(row, dict) else None
+    if (
+        not isinstance(places, list)
+        or not isinstance(row.get("id"), str)
+        or not all(isinstance(p, str) for p in places)
+    ):
+        raise GoldenError(f'{where}: not an answer; write {{"id": ..., "places": ["path::symbol", ...]}}')
+    return row
+
+
+def _agree(labels: Sequence[str], places: Sequence[str], mode: str, corpus: "Corpus", where: str) -> bool:
+    if not labels or not places:
+        return not labels and not places
+    met = [any(_meet(place, label, corpus, where) for place in places) for label in labels]
+    return all(met) if mode == "all" else any(met)
+
+
+def _meet(place: str, label: str, corpus: "Corpus", where: str) -> bool:
+    """Whether two places share a line; a bare path is all of its file."""
+    (path, lines), (other, others) = _spans(place, corpus, where), _spans(label, corpus, where)
+    return path == other and any(a <= d and c <= b for a, b in lines for c, d in others)
+
+
+def _spans(place: str, corpus: "Corpus", where: str) -> tuple[str, list[tuple[int, int]]]:
+    path, _, symbol = place.partition("::")
+    file = corpus.get(path)
+    if file is None:
+        raise GoldenError(f"{where}: {place!r} names no file of corpus {corpus.name!r}; mend the path")
+    last = symbol.rsplit(" > ", 1)[-1]
+    # readers write a heading as they see it, with or without its markup
+    for name in dict.fromkeys((symbol, last, f"``{last.strip('`')}``", last.strip("`"))):
+        if spans := label_spans(file, name):
+            return path, [(span.start_line, span.end_line) for span in spans]
+    return path, []

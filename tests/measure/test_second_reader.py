@@ -1,0 +1,108 @@
+"""A second reader's answers, held against the labels."""
+
+import json
+
+import pytest
+
+from rungs.errors import GoldenError
+from rungs.measure.second_reader import draw_sheet, read_answers
+
+from .toys import GUIDE, RETRY, line, negative
+
+OTHER = "pkg/sub/core.py"
+
+
+@pytest.fixture
+def golden(make_golden):
+    return make_golden(
+        line("a", [RETRY], q="where is it tried again?"),
+        line("b", [RETRY, GUIDE], q="both of them?", mode="all", kind="multi-hop"),
+        line("c", [GUIDE], q="what says the guide?", kind="doc"),
+        negative("n", q="where do bees live?"),
+    )
+
+
+def answers(tmp_path, *rows):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_agreement_is_about_places(golden, tmp_path):
+    path = RETRY.partition("::")[0]
+    found = read_answers(
+        answers(
+            tmp_path,
+            {"id": "a", "places": [GUIDE, RETRY]},  # the second of his places
+            {"id": "b", "places": [RETRY]},  # one of two that are needed
+            {"id": "c", "places": [path]},  # another file
+            {"id": "n", "places": []},
+        ),
+        golden,
+    )
+    assert found.disagreed == ("b", "c")
+    assert (found.agreed["value"], found.agreed["n"]) == (0.5, 4)
+    assert (found.first["value"], found.first["n"]) == (pytest.approx(1 / 3), 3)
+    assert found.by_kind["multi-hop"]["value"] == 0
+    assert "agreed on 2 of 4" in found.summary()
+
+
+def test_a_place_named_where_there_is_none_is_no_agreement(golden, tmp_path):
+    assert read_answers(answers(tmp_path, {"id": "n", "places": [RETRY]}), golden).disagreed == ("n",)
+    assert read_answers(answers(tmp_path, {"id": "a", "places": []}), golden).disagreed == ("a",)
+
+
+def test_a_reading_keeps_the_labels_it_was_made_against(golden, tmp_path):
+    row = {"id": "gone", "places": [GUIDE], "expect": [GUIDE], "mode": "any", "kind": "doc"}
+    assert read_answers(answers(tmp_path, row), golden).agreed["value"] == 1
+    mended = {"id": "a", "places": [GUIDE], "expect": [RETRY, GUIDE], "mode": "all", "kind": "prose-en"}
+    assert read_answers(answers(tmp_path, mended), golden).disagreed == ("a",)
+
+
+def test_the_sheet_says_nothing_but_the_question(golden, tmp_path):
+    sheet = draw_sheet(golden, 1.0)
+    assert {row["q"] for row in sheet} == {question.q for question in golden.questions}
+    assert all(set(row) == {"id", "q"} for row in sheet)
+    assert not {row["id"] for row in sheet} & {question.id for question in golden.questions}
+    told = {question.q: [label.text for label in question.expect] for question in golden.questions}
+    filled = [{"id": row["id"], "places": told[row["q"]]} for row in sheet]
+    assert read_answers(answers(tmp_path, *filled), golden).agreed["value"] == 1
+
+
+def test_every_kind_is_drawn_from_and_the_draw_can_be_repeated(golden):
+    drawn = draw_sheet(golden, 0.25, seed=3)
+    assert len(drawn) == 4  # a quarter of each kind, and at least one
+    assert drawn == draw_sheet(golden, 0.25, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"id": "zz", "places": []}, "'zz' is no question of"),
+        ({"id": "a"}, "not an answer"),
+        ({"id": "a", "places": "here"}, "not an answer"),
+        ({"id": "a", "places": ["nowhere.py::f"]}, "names no file"),
+    ],
+)
+def test_bad_answers_are_one_line(golden, tmp_path, row, says):
+    with pytest.raises(GoldenError, match=says) as caught:
+        read_answers(answers(tmp_path, row), golden)
+    assert ":1: " in str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.5, float("nan")])
+def test_a_share_is_above_zero_and_up_to_one(golden, share):
+    with pytest.raises(GoldenError, match="give one above 0"):
+        draw_sheet(golden, share)
+
+
+def test_a_file_without_answers_or_without_json(golden, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    with pytest.raises(GoldenError, match="holds no answer"):
+        read_answers(empty, golden)
+    empty.write_text("{\n")
+    with pytest.raises(GoldenError, match="not valid JSON"):
+        read_answers(empty, golden)
+    with pytest.raises(GoldenError, match="cannot be read"):
+        read_answers(tmp_path / "none.jsonl", golden)
