@@ -138,7 +138,7 @@ def test_ties_go_by_the_best_rank_and_then_by_id_whatever_the_channels_order():
 
 
 def test_equal_sums_that_are_added_in_another_order_are_still_equal():
-    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 for a computer that adds from the left."""
+    """1/11 + 1/12 + 1/17 is three different numbers in three orders, for a computer that adds from the left."""
     places = {"a": (1, 2, 7), "b": (7, 1, 2), "c": (2, 7, 1)}
     lists = {}
     for i, channel in enumerate(("one", "two", "three")):
@@ -146,7 +146,7 @@ def test_equal_sums_that_are_added_in_another_order_are_still_equal():
         for name, ranks in places.items():
             row[ranks[i] - 1] = name
         lists[channel] = hits(row)
-    fused = reciprocal_rank_fusion(lists, k=3)
+    fused = reciprocal_rank_fusion(lists, k=10)
     assert ids(fused)[:3] == ["a", "b", "c"]
     assert len({hit.score for hit in fused[:3]}) == 1
 
@@ -276,7 +276,7 @@ def test_a_list_of_equals_gets_full_marks():
     assert [hit.score for hit in relative_score_fusion({"one": hits("AB", scores=[3, 3])})] == [1.0, 1.0]
 
 
-@given(st.floats(0.01, 0.9))
+@given(st.floats(0.01, 0.85))
 def test_one_more_candidate_at_the_bottom_reorders_relative_scores_and_leaves_ranks_alone(low: float):
     """X is 2nd of bm25, Y 2nd of dense. What lies below both decides which of them is worth more."""
     bm25 = hits(["P", "X", "end"], scores=[10.0, 9.0, 8.0])  # X is worth a half

@@ -46,6 +46,7 @@ CLOSE = 0.5
 
 _FEW = 3  # definitions one commit may change and still be about them
 _FEW_FILES = 2 * _FEW  # of code
+_FEW_DOCUMENTS = 2  # a page and a changelog go with many a fix
 _MOST_FILES = 12  # of any kind
 _FEW_LABELS = 5  # suggested for an issue
 _MIN_WORDS = {"prose-en": 3, "issue": 2}
@@ -208,6 +209,7 @@ class _Commit:
         return self.sha[:10]
 
 
+_ABSENT = "too large, or not in this clone"
 _NO_BLOB = re.compile(r"0+")
 _FILE_MODES = ("100644", "100755", "000000")  # not links, not submodules
 _REVERTED = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
@@ -397,8 +399,15 @@ def _from_commit(commit: _Commit, top: Path, corpus: Corpus) -> tuple[Draft, boo
     if len(code) > _FEW_FILES or len(commit.changes) > _MOST_FILES:
         return "changes too much"
     in_code = bool(code)
+    documents = sum(category(change.today) == "doc" for change in commit.changes)
+    if in_code and documents > max(_FEW_DOCUMENTS, len(code)):
+        return "mostly about documents"
     relevant = [pair for pair in files if (pair[1].category == "code") == in_code]
-    touched = [(file, name) for change, file in relevant[: 2 * _FEW_FILES] for name in _touched(change, file, top)]
+    touched = []
+    for change, file in relevant[: 2 * _FEW_FILES]:
+        if (names := _touched(change, file, top)) is None:
+            return _ABSENT
+        touched += [(file, name) for name in names]
     if in_code and not touched:  # imports, comments: then the tests or documents say what it was
         return "changes no definition"
     if len(touched) > _FEW:
@@ -413,9 +422,15 @@ def _from_commit(commit: _Commit, top: Path, corpus: Corpus) -> tuple[Draft, boo
     return Draft(commit.short, question, expect, "prose-en", source, why, _overlap(question, labels, corpus)), in_code
 
 
-def _touched(change: _Change, file: SourceFile, top: Path) -> list[str]:
-    """Names that a change added, altered or removed in one file, without those inside an added or removed one."""
-    blobs = _blobs(top, [name for name in (change.before, change.after) if not _NO_BLOB.fullmatch(name)])
+def _touched(change: _Change, file: SourceFile, top: Path) -> list[str] | None:
+    """Names that a change added, altered or removed in one file, without those inside an added or removed one.
+
+    Nothing where the content before or after cannot be read.
+    """
+    wanted = [name for name in (change.before, change.after) if not _NO_BLOB.fullmatch(name)]
+    blobs = _blobs(top, wanted)
+    if len(blobs) < len(set(wanted)):
+        return None
     before, after = (_own_lines(file.path, blobs.get(name, b"")) for name in (change.before, change.after))
     names = [name for name in {**after, **before} if before.get(name) != after.get(name)]
     whole = {name for name in names if name not in before or name not in after}
@@ -477,6 +492,8 @@ def _nothing(repository: Path, commits: Sequence[_Commit], corpus: Corpus, resul
     advice = "look at more commits (--limit)"
     if shallow:
         advice = "the clone is shallow: run `git fetch --unshallow` in it"
+    elif _ABSENT in result.dropped:
+        advice = "give a clone with all of its content, made without --filter"
     elif result.dropped.get("no file that is in the corpus") == max(result.dropped.values(), default=0) > 0:
         first = next(change.path for commit in commits for change in commit.changes)
         ours = corpus.files[0].path

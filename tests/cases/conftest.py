@@ -47,7 +47,14 @@ def fused():
     def fuse(*lists: list[NodeWithScore], **settings: object) -> list[NodeWithScore]:
         retriever = QueryFusionRetriever(
             [Fixed(one) for one in lists],
-            **{"llm": MockLLM(), "mode": "reciprocal_rerank", "num_queries": 1, "use_async": False, **settings},
+            **{
+                "llm": MockLLM(),
+                "mode": "reciprocal_rerank",
+                "num_queries": 1,
+                "use_async": False,
+                "similarity_top_k": 10,
+                **settings,
+            },
         )
         return retriever.retrieve("anything")
 

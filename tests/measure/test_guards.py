@@ -271,7 +271,8 @@ def test_a_pair_that_lies_in_two_folders_is_checked_by_hand(tmp_path, corpus):
 def test_the_threshold_lies_between_the_questions_of_the_tuning_file_and_their_copies():
     """The closest two of its questions are far below it, a copy with one word in six replaced is above it."""
     path = Path(__file__).parents[2] / "golden/celery.jsonl"
-    texts = [json.loads(row)["q"] for row in path.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+    texts = [row["q"] for row in rows if not row["kind"].startswith("symbol")]  # names share their pieces with names
     assert max(alike(a, b) for i, a in enumerate(texts) for b in texts[:i]) < 0.45
     long = [text.split() for text in texts if len(text.split()) >= 6]
     copies = [" ".join("other" if i % 6 == 5 else word for i, word in enumerate(words)) for words in long]

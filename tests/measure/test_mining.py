@@ -219,6 +219,20 @@ def test_code_answers_for_a_commit_that_also_changes_tests_and_documents(reposit
     assert [draft.expect for draft in mined()] == [(TOTAL,)]
 
 
+def test_code_does_not_answer_for_a_commit_about_documents(repository, mined):
+    repository.edit(GOOD, TO_TOTAL)
+    pages = {f"docs/{n}.md": f"# {n}\n" for n in range(3)}
+    repository.commit("Everybody can read how paying works", pages | {"shop/basket.py": BASKET})
+    found = mined()
+    assert [draft.q for draft in found] == [GOOD]
+    assert found.dropped["mostly about documents"] == 1
+    (repository.root / "docs/2.md").unlink()
+    two = {name: text + "More.\n" for name, text in list(pages.items())[:2]}
+    changed = BASKET.replace(*TO_CHECKOUT)
+    repository.commit("Nobody may pay with half a cent", two | {"docs/2.md": "# 2\n", "shop/basket.py": changed})
+    assert mined()[0].expect == (CHECKOUT,)
+
+
 def test_tests_and_documents_are_used_where_there_is_nothing_else(repository, mined):
     repository.commit("An empty basket costs nothing at all", {"tests/test_basket.py": TEST.replace("0", "0.0")})
     repository.commit("Say what the shop is good for", {"README.md": "# Shop\n\nBuy things.\n"})
@@ -375,7 +389,9 @@ def test_binary_large_and_linked_files_are_passed_over(repository, mined, tmp_pa
     repository.commit("Numbers of all that was ever sold", {"shop/c.py": "N = [" + "1, " * 400_000 + "]\n"})
     (repository.root / "shop/d.py").symlink_to("basket.py")
     repository.commit("Another name for the same basket")
+    repository.commit("Numbers of what was sold this year", {"shop/c.py": "N = [1]\n"})
     found = mined()
+    assert found.dropped["too large, or not in this clone"] == 2
     assert [draft.q for draft in found] == ["A picture became a program today", GOOD]
     assert found[0].expect == ("shop/b.py::drawn",)
 
@@ -580,7 +596,7 @@ def test_a_missing_object_is_not_fetched(evil, corpus_of):
     for name, value in settings.items():
         repository.git("config", name, value)
     (repository.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises((CorpusError, GoldenError)):
+    with pytest.raises((CorpusError, GoldenError), match=r"not allowed|not in this clone"):
         mine_history(repository.root, corpus_of(repository.root))
     assert not mark.exists()
     repository.git("cat-file", "-p", blob, check=False)
