@@ -1,7 +1,7 @@
 """Speed as ratios, each side by side in one run. Nothing here is a test: run it on a quiet machine.
 
 make bench            every benchmark
-python benchmarks/run.py shared|index|dense
+python benchmarks/run.py shared|index|dense|lexical
 """
 
 import json
@@ -16,11 +16,15 @@ import numpy as np
 
 from rungs.corpus import chunk_files
 from rungs.index import CHUNK_TOKENS
+from rungs.lexical import K1, B, MilvusBM25Retriever
+from rungs.lexical_bm25s import BM25sRetriever
 from rungs.measure import evaluate_all, load_golden
+from rungs.tokenizer import tokenize
 from rungs.workbench import Workbench
 
 REPOSITORY = Path(__file__).parents[1]
 ROUNDS = 3
+TOP_K = 40
 
 
 def shared(bench: Workbench) -> dict:
@@ -102,17 +106,9 @@ def dense(bench: Workbench) -> dict:
             store.collection_name, [vector], limit=40, anns_field=store.embedding_field, output_fields=[]
         )
 
-    def p50(run: Callable[[str], object]) -> list[float]:
-        times = []
-        for query in queries:
-            start = time.perf_counter()
-            run(query)
-            times.append((time.perf_counter() - start) * 1000)
-        return times
-
-    p50(funnel.search), p50(raw)
-    ours = np.median([p50(funnel.search) for _ in range(ROUNDS)])
-    bare = np.median([p50(raw) for _ in range(ROUNDS)])
+    _times(funnel.search, queries), _times(raw, queries)
+    ours = np.median([_times(funnel.search, queries) for _ in range(ROUNDS)])
+    bare = np.median([_times(raw, queries) for _ in range(ROUNDS)])
     stages = [funnel.search(query).timings_ms for query in queries]
     return {
         "queries": len(queries),
@@ -124,9 +120,69 @@ def dense(bench: Workbench) -> dict:
     }
 
 
+def lexical(bench: Workbench) -> dict:
+    """p50 of BM25 by either engine, hits and all, against the bare engine giving the numbers of its best 40 rows.
+
+    The bare engines are handed terms; ours split the question themselves. All over the same terms, in turn.
+    """
+    import bm25s
+
+    opened = bench.index()
+    nodes, tokens, store = opened.nodes, opened.tokens, opened.store
+    queries = [question.q for question in load_golden(REPOSITORY / "golden" / "celery.jsonl", bench.corpus).questions]
+    terms = {query: list(dict.fromkeys(tokenize(query))) for query in queries}
+    engine = bm25s.BM25(method="lucene", k1=K1, b=B)
+    engine.index(tokens, show_progress=False)
+
+    def raw_bm25s(query: str) -> np.ndarray:
+        scores = engine.get_scores(terms[query])
+        best = np.argpartition(scores, -TOP_K)[-TOP_K:]
+        return best[np.argsort(-scores[best])]
+
+    def raw_milvus(query: str) -> object:
+        return store.client.search(
+            store.collection_name,
+            [" ".join(terms[query])],
+            limit=TOP_K,
+            anns_field=store.sparse_embedding_field,
+            output_fields=[],
+            search_params={"params": {"drop_ratio_search": 0.0}},
+        )
+
+    runs: dict[str, Callable[[str], object]] = {
+        "BM25sRetriever": BM25sRetriever(nodes, tokens, top_k=TOP_K).retrieve,
+        "bm25s": raw_bm25s,
+        "MilvusBM25Retriever": MilvusBM25Retriever(store, top_k=TOP_K).retrieve,
+        "milvus": raw_milvus,
+    }
+    for run in runs.values():
+        _times(run, queries)
+    times = [{name: _times(run, queries) for name, run in runs.items()} for _ in range(ROUNDS)]
+    # the best of a query's rounds: what else the machine did meanwhile is not the engine's
+    p50 = {name: float(np.median(np.min([one[name] for one in times], axis=0))) for name in runs}
+    return {
+        "queries": len(queries),
+        "rows": len(nodes),
+        "top_k": TOP_K,
+        "p50_ms": {name: round(ms, 2) for name, ms in p50.items()},
+        "ratio_to_bm25s": round(p50["BM25sRetriever"] / p50["bm25s"], 2),
+        "ratio_to_milvus": round(p50["MilvusBM25Retriever"] / p50["milvus"], 2),
+    }
+
+
+def _times(run: Callable[[str], object], queries: list[str]) -> list[float]:
+    """Milliseconds of each query, one at a time."""
+    times = []
+    for query in queries:
+        start = time.perf_counter()
+        run(query)
+        times.append((time.perf_counter() - start) * 1000)
+    return times
+
+
 def main() -> None:
     """Run the benchmarks named on the command line, or all, and print JSON."""
-    known = {"index": index, "dense": dense, "shared": shared}
+    known = {"index": index, "dense": dense, "lexical": lexical, "shared": shared}
     names = sys.argv[1:] or list(known)
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"no benchmark {unknown[0]!r}; choose from {', '.join(known)}")

@@ -225,10 +225,11 @@ def _index(tokens: Sequence[Sequence[str]], k1: float, b: float) -> "bm25s.BM25"
 
 def _candidates(scores: np.ndarray, top_k: int) -> np.ndarray:
     """Rows of the best ``top_k`` positive scores, shape (n,), and of all that tie with the last of them."""
-    least = 0.0
-    if top_k < len(scores):
-        least = float(np.partition(scores, -top_k)[-top_k]) * (1 - SAME_SCORE)
-    return np.flatnonzero(scores >= least if least > 0 else scores > 0)
+    rows = np.flatnonzero(scores > 0)
+    if len(rows) <= top_k:
+        return rows
+    found = scores[rows]
+    return rows[found >= np.partition(found, -top_k)[-top_k] * (1 - SAME_SCORE)]
 
 
 def _matches(metadata: dict[str, Any], filters: MetadataFilters) -> bool:

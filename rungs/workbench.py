@@ -17,10 +17,10 @@ from tqdm.auto import tqdm
 
 from rungs.corpus import Corpus, find_home, load_corpus
 from rungs.errors import SettingsError
-from rungs.funnel import Funnel, channels_of, open_channel
+from rungs.funnel import Funnel, Routing, channels_of, open_channel
 from rungs.index import Index, build_index
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
-from rungs.routing import NameTable
+from rungs.routing import NameTable, RegexRouter, Router
 from rungs.settings import Settings
 
 __all__ = ["Workbench"]
@@ -116,6 +116,11 @@ class Workbench:
         if funnel.embed_model is not None:
             self.embedder(s).load()  # so that the first query's time is its own
         return funnel
+
+    def router(self, settings: Settings | None = None, **changes: Any) -> Router | RegexRouter:
+        """What tells names from questions in mode ``auto``; opens the index only where it goes by the corpus's names."""
+        s = (settings or self.settings).but(**changes)
+        return Routing.from_settings(s, self._name_table(s) if s.router == "names" else None).router
 
     def _channel(self, name: str, settings: Settings) -> BaseRetriever:
         # What does not reach the channel is set aside, so that it does not split what could be shared.

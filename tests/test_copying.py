@@ -78,6 +78,37 @@ BM25sRetriever(nodes, top_k=5).persist('kept')
 hits = BM25sRetriever.from_persist_dir('kept').retrieve('where is the retry policy')
 assert [h.node.text for h in hits] == [nodes[0].text], hits
 """,
+    "fusion": """
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from taken.fusion import FusionRetriever
+class Theirs(BaseRetriever):
+    def __init__(self, order):
+        super().__init__()
+        self.order = order
+    def _retrieve(self, query_bundle):
+        return [NodeWithScore(node=TextNode(id_=name, text=name), score=1.0) for name in self.order]
+fused = FusionRetriever({'words': Theirs('ABC'), 'meaning': Theirs('CAB')}, top_k=2).retrieve('anything')
+assert [(h.node.text, round(h.score, 6)) for h in fused] == [('A', 0.032522), ('C', 0.032266)], fused
+""",
+    "routing": """
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from taken.routing import DefinitionRetriever, NameTable, RoutedRetriever, Router
+class Theirs(BaseRetriever):
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+    def _retrieve(self, query_bundle):
+        return [NodeWithScore(node=TextNode(id_=self.name, text=self.name), score=1.0)]
+nodes = {'pool#1': TextNode(id_='pool#1', text='class Pool: ...')}
+names = NameTable([('app.pool', 'Pool', 'code', ['pool#1'])])
+definition = DefinitionRetriever(names, lambda ids: [nodes[i] for i in ids])
+channels = {'bm25': Theirs('words'), 'dense': Theirs('meaning'), 'definition': definition}
+ask = RoutedRetriever(channels, Router(names), names=names).retrieve
+assert [h.node.text for h in ask('Pool')] == ['class Pool: ...', 'words']
+assert [h.node.text for h in ask('how are connections kept')] == ['meaning']
+""",
 }
 
 

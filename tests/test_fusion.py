@@ -329,14 +329,14 @@ def test_the_retriever_hands_on_k_weights_and_the_method():
 
 @pytest.mark.parametrize("k", [-1, -0.001, float("nan"), float("inf")])
 def test_a_k_that_is_none_is_refused(k: float):
-    with pytest.raises(ValueError, match="^k is "):
+    with pytest.raises(ValueError, match=r"^k is "):
         reciprocal_rank_fusion({"one": hits("A")}, k=k)
 
 
 @pytest.mark.parametrize("fuse", [reciprocal_rank_fusion, relative_score_fusion])
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf")])
 def test_a_weight_that_is_none_is_refused(fuse, weight: float):
-    with pytest.raises(ValueError, match="^the weight of one is "):
+    with pytest.raises(ValueError, match=r"^the weight of one is "):
         fuse({"one": hits("A")}, weights={"one": weight})
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from rungs.measure import Label, load_golden
 
@@ -259,3 +260,23 @@ def test_dense_is_solved(bench, golden):
     moved = solved.exercise_3(bench, golden)
     assert moved["doc"][0] == 0  # code in front of documents finds no document
     assert moved["prose-en"][0] > 0
+
+
+def test_lexical_and_routing_is_solved(bench, golden, positives):
+    solved = solutions("03_lexical_and_routing")
+    cut = solved.exercise_1(bench, golden)
+    assert list(cut) == [5, 10, 20]
+    assert sum(cut[20]) < sum(cut[5]) < len(positives)  # the fewer are cut, the less changes
+    perfect, auto, above = solved.exercise_2(bench, golden)
+    assert 0 < auto < 1 and 0 < perfect < 1 and above > 0
+    shared = solved.exercise_3(bench, golden)
+    assert 8 >= shared["hybrid k=1"] > shared["hybrid k=60"] > 0
+
+
+def test_taking_turns_gives_each_node_once():
+    def hits(names: str) -> list[NodeWithScore]:
+        return [NodeWithScore(node=TextNode(id_=name, text=name), score=1.0) for name in names]
+
+    merged = solutions("03_lexical_and_routing").take_turns({"dense": hits("ABC"), "bm25": hits("DAEFG")})
+    assert [hit.node.node_id for hit in merged] == list("ADBCEFG")
+    assert [hit.score for hit in merged] == [1 / rank for rank in range(1, 8)]

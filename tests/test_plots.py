@@ -172,6 +172,28 @@ def test_recall_by_kind_keeps_its_texts_apart(ladder, count):
     drawn(plots.recall_by_kind({f"a row named {i}": ladder["dense"] for i in range(count)}))
 
 
+@pytest.mark.parametrize("count", [8, 12])
+def test_many_rows_get_a_panel_for_each_kind(ladder, count):
+    names = ["grep", "windows", "dense", "bm25", "hybrid k=1", "hybrid k=10", "hybrid k=60", "routed by regex", "auto"]
+    names = [*names, "VectorStoreIndex", "BM25Retriever", "QueryFusionRetriever"][:count]
+    figure = plots.recall_by_kind({name: ladder["grep" if i % 2 else "dense"] for i, name in enumerate(names)})
+    assert [axes.get_title() for axes in figure.axes] == ["all (n=28)", "prose-en (n=8)", "symbol (n=20)"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == names
+    shown = [text for text in figure.axes[2].texts if text.get_fontweight() == "bold"]
+    assert [text.get_text() for text in shown] == ["1.00"] * (count // 2)  # the highest, wherever it is reached
+    looks = {(c[0].get_color(), c[0].get_marker()) for c in figure.axes[0].containers}
+    assert len(looks) == count
+    drawn(figure)
+
+
+def test_the_panels_of_eight_groups_fit_in_two_rows(ladder):
+    kinds = ["prose-en", "prose-tr", "symbol", "symbol-hard", "doc", "test", "multi-hop"]
+    many = report([case(f"{kind}{i}", kind, float(i % 2)) for kind in kinds for i in range(6)])
+    figure = plots.recall_by_kind({f"row {i}": many for i in range(9)})
+    assert len(figure.axes) == 8
+    drawn(figure)
+
+
 def test_a_failed_report_is_not_drawn(ladder):
     broken = report([case("p0", "prose-en", 1.0, error="TimeoutError: no answer")], status="FAILED")
     for draw in (lambda: plots.recall_by_kind(ladder | {"broken": broken}), lambda: plots.top_scores(broken)):
@@ -344,6 +366,92 @@ def test_window_tokens_counts_what_is_cut():
     assert axes.get_ylabel() == "windows" and "tokens" in axes.get_xlabel()
     assert "256 tokens" in axes.texts[0].get_text()
     drawn(figure)
+
+
+# --- fusion and routing
+
+
+def test_contributions_are_shares_of_the_first_place():
+    figure = plots.contributions(ks=(0, 60), ranks=10)
+    axes = figure.axes[0]
+    first, last = axes.lines[:2]
+    assert list(first.get_ydata()) == pytest.approx([1 / rank for rank in range(1, 11)])
+    assert list(last.get_ydata()) == pytest.approx([61 / (60 + rank) for rank in range(1, 11)])
+    assert axes.get_title(loc="left") == "A fifth place is worth 20% of a first place at k = 0, and 94% at k = 60"
+    assert axes.get_xlabel() == "rank in the list" and "rank 1" in axes.get_ylabel()
+    drawn(figure)
+
+
+def test_the_crossover_is_where_the_two_are_worth_the_same():
+    figure = plots.crossover()
+    axes = figure.axes[0]
+    d, e = (line.get_ydata() for line in axes.lines[:2])
+    assert d[3] == pytest.approx(e[3]) and d[2] > e[2] and d[4] < e[4]
+    assert axes.get_title(loc="left") == "D is ahead below k = 3, E above it; at k = 60 E has 1.9 times the score of D"
+    assert "a tie at k = 3" in [text.get_text() for text in axes.texts]
+    drawn(figure)
+
+
+@pytest.mark.parametrize(("both", "said"), [(1, "E is ahead of D at every k"), (90, "D is ahead of E up to k = 60")])
+def test_a_crossover_outside_the_picture_is_said(both, said):
+    figure = plots.crossover(both=both)
+    assert figure.axes[0].get_title(loc="left").startswith(said)
+    drawn(figure)
+
+
+def test_rank_by_k_follows_the_right_place():
+    ranks = {"the right one": [1, 2, 9], "another": [2, 1, 1], "in one list only": [None, 3, 2]}
+    figure = plots.rank_by_k(ranks, (0, 3, 60), "the right one")
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "Rank of the right place, the right one: 1 at k = 0, 9 at k = 60"
+    assert list(axes.lines[0].get_ydata()) == [1, 2, 9] and np.isnan(axes.lines[2].get_ydata()[0])
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # rank 1 is at the top
+    bold = [text.get_text().strip() for text in axes.texts if text.get_fontweight() == "bold"]
+    assert bold == ["the right one"]
+    drawn(figure)
+    with pytest.raises(RunError, match="'missing' is not among the documents"):
+        plots.rank_by_k(ranks, (0, 3, 60), "missing")
+
+
+def test_differences_by_kind_frame_what_can_be_read():
+    found = {
+        "hybrid": {"prose": difference("prose", 0.1, "better"), "symbol": difference("symbol", -0.2, "worse")},
+        "auto": {
+            "prose": difference("prose", -0.001, "equivalent"),
+            "symbol": difference("symbol", 0.3, "not readable"),
+        },
+    }
+    figure = plots.differences_by_kind(found, "dense", "mrr")
+    axes = figure.axes[0]
+    title = axes.get_title(loc="left").replace("\n", " ")
+    assert "of 4 differences to dense, 1 are readably better, 1 readably worse; the other 2" in title
+    assert [text.get_text() for text in axes.texts] == ["+0.10 ▲", "−0.20 ▼", "0.00 =", "+0.30"]
+    assert [text.get_fontweight() for text in axes.texts] == ["bold", "bold", "normal", "normal"]
+    assert len(axes.patches) == 2
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["prose\nn=100", "symbol\nn=100"]
+    drawn(figure)
+    with pytest.raises(RunError, match="no difference to draw"):
+        plots.differences_by_kind({"hybrid": {}}, "dense", "mrr")
+
+
+def test_rates_are_drawn_with_their_counts():
+    found = {
+        "regex": {
+            "false positives": estimate([1.0] * 4 + [0.0] * 16),
+            "false negatives": estimate([1.0] * 6 + [0.0] * 6),
+        },
+        "names": {"false positives": estimate([1.0] + [0.0] * 19), "false negatives": estimate([0.0] * 12)},
+    }
+    figure = plots.rates(found, "share of queries")
+    left, right = figure.axes
+    assert (left.get_title(), right.get_title()) == ("false positives", "false negatives")
+    assert [text.get_text() for text in left.texts] == ["4 of 20", "1 of 20"]
+    assert [text.get_text() for text in right.texts] == ["6 of 12", "0 of 12"]
+    said = figure.get_suptitle().replace("\n", " ")
+    assert said == "False positives are fewest with names (5%); false negatives are fewest with names (0%)"
+    drawn(figure)
+    with pytest.raises(RunError, match="names has no false negatives"):
+        plots.rates({"regex": found["regex"], "names": {"false positives": estimate([0.0])}}, "share")
 
 
 # --- published figures

@@ -23,7 +23,15 @@ def test_an_empty_variable_is_not_set():
     [
         ({"RAG_TOP_K": "many"}, "RAG_TOP_K='many' is not a whole number"),
         ({"RAG_TOP_K": "0"}, "^RAG_TOP_K is 0; use at least 1$"),
-        ({"RAG_SEARCH_MODE": "magic"}, "^RAG_SEARCH_MODE is 'magic'; use one of dense, bm25$"),
+        ({"RAG_SEARCH_MODE": "magic"}, "^RAG_SEARCH_MODE is 'magic'; use one of auto, dense, bm25, hybrid$"),
+        ({"RAG_PROSE_MODE": "bm25"}, "^RAG_PROSE_MODE is 'bm25'; use one of dense, hybrid$"),
+        ({"RAG_ROUTER": "llm"}, "^RAG_ROUTER is 'llm'; use one of names, shape, regex$"),
+        ({"RAG_RRF_K": "-1"}, "^RAG_RRF_K is -1; use at least 0$"),
+        ({"RAG_RRF_K": "1.5"}, "RAG_RRF_K='1.5' is not a whole number"),
+        ({"RAG_BM25_WEIGHT": "-0.5"}, "^RAG_BM25_WEIGHT is -0.5; use a number of at least 0$"),
+        ({"RAG_BM25_WEIGHT": "nan"}, "^RAG_BM25_WEIGHT is nan; use a number of at least 0$"),
+        ({"RAG_NAME_WEIGHT": "inf"}, "^RAG_NAME_WEIGHT is inf; use a number of at least 0$"),
+        ({"RAG_NAME_WEIGHT": "much"}, "RAG_NAME_WEIGHT='much' is not a number"),
         ({"RAG_CATEGORY": "code,cod"}, "^RAG_CATEGORY has 'cod', which is unknown"),
     ],
 )
@@ -49,10 +57,24 @@ def test_a_server_that_a_variable_names_badly_is_said_by_the_variable():
         Endpoint.from_environment({"model": "m"}, {"RAG_LLM_API_BASE": "localhost"})
 
 
+def test_by_default_the_query_decides_and_questions_go_to_both_channels():
+    s = Settings()
+    assert (s.search_mode, s.prose_mode, s.router, s.rrf_k) == ("auto", "hybrid", "names", 10)
+    assert (s.bm25_weight, s.name_weight) == (1.0, 0.0)
+
+
+def test_the_least_of_each_number_is_allowed():
+    given = {"rrf_k": 0, "bm25_weight": 0.0, "name_weight": 0.0, "top_k": 1, "candidates": 1}
+    assert Settings.from_environment({}, {f"RAG_{name.upper()}": str(value) for name, value in given.items()}) == (
+        Settings(**given)
+    )
+
+
 def test_names_that_the_design_fixes():
     names = {f.name: (f.metadata["flag"], env_name(f)) for f in fields(Settings)}
     assert names["embed_model"] == ("embedder", "RAG_EMBED_MODEL")
     assert names["search_mode"] == ("mode", "RAG_SEARCH_MODE")
+    assert names["rrf_k"] == ("rrf-k", "RAG_RRF_K")
     assert names["top_k"] == ("top-k", "RAG_TOP_K")
     assert names["candidates"] == ("candidates", "RAG_CANDIDATES")
 

@@ -42,6 +42,7 @@ _MAY_BE_ABSENT = ("symbol-hard",)  # a name may be hard because it is not there
 _REQUIRED = {"id": str, "q": str, "expect": list, "mode": str, "kind": str}
 _OPTIONAL = {"difficulty": str, "why": str, "also": list}
 _FIELDS = {**_REQUIRED, **_OPTIONAL}
+_OTHERS_SHOWN = 10
 _LINE_NUMBERS = r"L?\d+([-:]L?\d+)?"
 
 
@@ -166,7 +167,7 @@ def find_golden(corpus: str) -> Path:
         path = folder / f"{corpus}.jsonl"
         if path.is_file():
             return path
-    raise GoldenError(f"there is no golden/{corpus}.jsonl; name the file of questions yourself (--golden FILE)")
+    raise GoldenError(f"there is no golden/{corpus}.jsonl; name the file of questions yourself")
 
 
 def load_golden(path: str | Path, corpus: "Corpus | str | Path") -> Golden:
@@ -218,15 +219,32 @@ def load_golden(path: str | Path, corpus: "Corpus | str | Path") -> Golden:
 def _questions(text: str, path: Path, corpus: "Corpus") -> Iterator[Question]:
     ids: dict[str, int] = {}
     texts: dict[str, int] = {}
+    problems: dict[int, GoldenError] = {}
     # not splitlines(): U+2028 and its like are legal inside a JSON string and must not shift the numbering
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
-        question = replace(_question(_parse(line, where), where, corpus), line=number)
-        _first_use(ids, question.id, number, f"{where}: id {question.id!r}", "give this one another id")
-        _first_use(texts, _plain(question.q), number, f"{where}: question text", "ask something else or delete one")
-        yield question
+        try:
+            question = replace(_question(_parse(line, where), where, corpus), line=number)
+            _first_use(ids, question.id, number, f"{where}: id {question.id!r}", "give this one another id")
+            _first_use(texts, _plain(question.q), number, f"{where}: question text", "ask something else or delete one")
+        except GoldenError as error:
+            problems[number] = error
+        else:
+            yield question
+    if problems:
+        raise _all_of(problems)
+
+
+def _all_of(problems: Mapping[int, GoldenError]) -> GoldenError:
+    """The first problem in full, and where the others are: whoever mends a file wants to know of all."""
+    first, *others = problems
+    if not others:
+        return problems[first]
+    shown = ", ".join(map(str, others[:_OTHERS_SHOWN])) + (", …" if len(others) > _OTHERS_SHOWN else "")
+    lines = "line" if len(others) == 1 else f"{len(others)} lines"
+    return GoldenError(f"{problems[first]} (also wrong: {lines} {shown})")
 
 
 def _first_use(seen: dict[str, int], key: str, number: int, what: str, advice: str) -> None:

@@ -30,7 +30,7 @@ def test_the_golden_file_of_a_corpus_is_found(tmp_path, monkeypatch):
     own = tmp_path / "golden/celery.jsonl"
     own.touch()
     assert find_golden("celery") == own
-    with pytest.raises(GoldenError, match=r"there is no golden/mine\.jsonl; .*--golden FILE"):
+    with pytest.raises(GoldenError, match=r"there is no golden/mine\.jsonl; name the file"):
         find_golden("mine")
 
 
@@ -158,3 +158,13 @@ def test_missing_and_empty_files_are_named(tmp_path, corpus):
 def test_a_long_function_is_one_span(make_golden):
     (label,) = make_golden(line("a", (LONG,))).questions[0].expect
     assert label.spans == ((23, 84),)
+
+
+def test_every_line_that_cannot_be_used_is_counted(make_golden) -> None:
+    """The first in full, the others by their number; a good one between them hides nothing."""
+    with pytest.raises(GoldenError) as caught:
+        make_golden(line("a", mode="both"), line("b"), line("b"), line("c", ["nowhere.py"]))
+    said = str(caught.value)
+    assert ":1: unknown mode 'both'" in said
+    assert said.endswith("(also wrong: 2 lines 3, 4)")
+    assert "\n" not in said
