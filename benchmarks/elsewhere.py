@@ -98,7 +98,7 @@ def prefixed(questions: Path, corpus: Any, home: Path) -> Path:
         if not line.strip():
             continue
         row = json.loads(line)
-        row["expect"] = [p if corpus.get(p) else f"{top}/{p}" for p in row["expect"]]
+        row["expect"] = list(dict.fromkeys(p if corpus.get(p) else f"{top}/{p}" for p in row["expect"]))
         lines.append(json.dumps({k: row[k] for k in ("id", "q", "expect", "mode", "kind")}, ensure_ascii=False))
     target = home / f"{corpus.name}-{questions.parent.name}.jsonl"
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -29,6 +29,7 @@ _SEARCH = (
     "language",
 )
 _INDEX = ("corpus", "chunking", "embed_model", "query_instruction", "passage_instruction", "milvus_uri")
+_ROUTES = (*_INDEX, "router")
 _EPILOG = """Start with `rungs ladder`: it fetches a pinned corpus, indexes it, measures every rung and prints the table.
 Every setting is a flag and a RAG_* variable; a flag beats a variable beats a default."""
 
@@ -191,6 +192,11 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("coverage", _coverage, "folders, kinds and categories that a golden file asks about", ("corpus",))
     sub.add_argument("golden", type=Path, nargs="?", help="the questions (default: golden/CORPUS.jsonl)")
+    _add_json(sub)
+
+    sub = command("routes", _routes, "how often the router takes questions for names, and names for questions", _ROUTES)
+    sub.add_argument("file", type=Path, nargs="?", help="labelled queries (default: golden/CORPUS.routing.jsonl)")
+    sub.add_argument("--split", choices=("tuning", "heldout"), help="only these (default: both)")
     _add_json(sub)
 
     sub = command("judge", _judge, "judge blind the places that saved runs found beyond the labels", ("corpus",))
@@ -702,6 +708,14 @@ def _coverage(args: argparse.Namespace) -> int:
 
     bench = _bench(args)
     return _show(coverage(load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)), args)
+
+
+def _routes(args: argparse.Namespace) -> int:
+    from rungs.measure import find_golden, load_routing, routing_errors
+
+    bench = _bench(args)
+    queries = load_routing(args.file or find_golden(f"{bench.settings.corpus}.routing"), args.split)
+    return _show(routing_errors(bench.router(), queries), args)
 
 
 def _judge(args: argparse.Namespace) -> int:

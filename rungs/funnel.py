@@ -324,7 +324,8 @@ class Routing:
     @classmethod
     def from_settings(cls, settings: Settings, names: NameTable | None) -> "Routing":
         """As ``settings`` say."""
-        known = names if settings.router == "names" else None
+        # an index of windows has no names, and a name is not absent for that
+        known = names if settings.router == "names" and names is not None and not names.empty else None
         weights = (settings.name_weight, settings.rrf_k, settings.bm25_weight)
         return cls(known, settings.prose_mode, *weights, regex=settings.router == "regex")
 

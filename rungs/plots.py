@@ -697,12 +697,18 @@ def rates(found: Mapping[str, Mapping[str, Mapping[str, Any]]], label: str) -> "
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         _tidy(axes, grid="x")
     figure.supxlabel(label, fontsize=9)
-    lowest = {name: min(found, key=lambda system: found[system][name]["value"]) for name in names}
-    said = "; ".join(f"{name} are fewest with {s} ({found[s][name]['value']:.0%})" for name, s in lowest.items())
+    said = "; ".join(f"{name} are fewest with {_fewest(found, name)}" for name in names)
     figure.suptitle(
         "\n".join(textwrap.wrap(said[0].upper() + said[1:], _TITLE_CHARACTERS)), x=0.01, ha="left", fontsize=10.5
     )
     return figure
+
+
+def _fewest(found: Mapping[str, Mapping[str, Mapping[str, Any]]], name: str) -> str:
+    """Which systems have the lowest of a rate, and what it is."""
+    lowest = min(by_name[name]["value"] for by_name in found.values())
+    systems = [system for system, by_name in found.items() if by_name[name]["value"] == lowest]
+    return f"{' and '.join(systems)} ({lowest:.0%})"
 
 
 def window_tokens(tokens: Sequence[int], limit: int) -> "Figure":

@@ -154,6 +154,11 @@ class NameTable:
             self._exact.setdefault(parts[-1], []).append(row)
             self._folded.setdefault(_squeeze(parts[-1]), []).append(row)
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no name in it, so that none can be told to be absent."""
+        return not (self._rows or self._identifiers)
+
     def knows(self, term: str) -> bool:
         """Whether the corpus defines or uses this word as a name, written exactly so."""
         bare = _bare(term)

@@ -89,9 +89,9 @@ def test_eval_prints_a_report(shop, golden, capsys, tmp_path):
     assert report["metrics"]["recall@8"]["value"] == 1
     assert report["metrics"]["recall@8"]["n"] == 2
     assert report["by_kind"]["prose-en"]["mrr"]["n"] == 1
-    assert report["config"]["search_mode"] == "dense"
+    assert report["config"]["search_mode"] == "auto"
     assert json.loads(saved.read_text()) == report
-    assert [json.loads(line)["label"] for line in ledger.read_text().splitlines()] == ["dense"]
+    assert [json.loads(line)["label"] for line in ledger.read_text().splitlines()] == ["auto"]
 
 
 def test_compare_says_which_questions_moved(shop, golden, capsys, tmp_path):
@@ -162,7 +162,7 @@ def test_settings_come_from_the_environment_too(shop, capsys, monkeypatch):
         (["fetch", "unheard-of"], "no corpus 'unheard-of'"),
         (["eval", "--corpus", "shop", "missing.jsonl"], "missing.jsonl"),
         (["run", "--corpus", "shop", "missing.jsonl"], "missing.jsonl"),
-        (["ladder", "--corpus", "shop", "--quiet"], "--golden"),
+        (["ladder", "--corpus", "shop", "--quiet"], "name the file of questions yourself"),
         (["copy", "everything", "dest"], "choose one of"),
     ],
 )

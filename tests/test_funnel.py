@@ -461,7 +461,8 @@ def test_a_question_of_an_index_is_answered_by_both_channels(shop: Workbench):
 def test_windows_know_no_names_and_go_by_shape(shop: Workbench):
     shop.build(shop.settings.but(chunking="windows"), progress=False)
     result = shop.funnel(chunking="windows").search("retry_policy")
-    assert (result.route, result.reason) == ("bm25", "no such name here")
+    assert (result.route, result.reason, result.weak_match) == ("bm25", "shaped like a name", False)
+    assert "definition" not in result.timings_ms
 
 
 def test_ids_that_need_quoting_are_fetched(shop: Workbench, small_corpus: Path):

@@ -49,6 +49,9 @@ class HashEmbedder:
         return self.encode_passages([query])[0].tolist()
 
 
+STORED = ["chunks.jsonl", "names.json", "tokens.txt", "vectors.npy", "milvus.db", "manifest.json"]
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RAG_CACHE_DIR", str(tmp_path / "cache"))
@@ -157,7 +160,7 @@ def test_ids_are_stable_across_rebuilds(built, small_corpus: Path):
     assert before <= {n.id_ for n in open_small(home).nodes}
 
 
-@pytest.mark.parametrize("name", ["chunks.jsonl", "tokens.txt", "vectors.npy", "milvus.db", "manifest.json"])
+@pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("where", [0.0, 0.5, 1.0])
 def test_a_flipped_byte_in_any_stored_file_is_said_in_one_line(built, name: str, where: float):
     _, _, home, version = built
@@ -172,7 +175,7 @@ def test_a_flipped_byte_in_any_stored_file_is_said_in_one_line(built, name: str,
     assert "rungs index" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["chunks.jsonl", "tokens.txt", "vectors.npy", "milvus.db", "manifest.json"])
+@pytest.mark.parametrize("name", STORED)
 def test_a_missing_or_cut_file_is_said(built, name: str):
     _, _, home, version = built
     path = version / name
@@ -209,11 +212,45 @@ def test_a_changed_corpus_is_refused(built, small_corpus: Path):
         open_small(home).check_corpus(register(small_corpus, "small", home))
 
 
-def test_a_version_from_another_chunker_is_refused(built, monkeypatch: pytest.MonkeyPatch):
-    _, _, home, _ = built
-    monkeypatch.setattr("rungs.index.CHUNKER_VERSION", "another")
-    with pytest.raises(StoreError, match="chunker_version"):
+@pytest.mark.parametrize(
+    ("constant", "key"),
+    [
+        ("CHUNKER_VERSION", "chunker_version"),
+        ("TOKENIZER_VERSION", "tokenizer_version"),
+        ("NAMES_VERSION", "names_version"),
+        ("FORMAT_VERSION", "format"),
+    ],
+)
+def test_a_version_from_another_program_is_refused_and_built_again(
+    built, monkeypatch: pytest.MonkeyPatch, constant: str, key: str
+):
+    corpus, embedder, home, version = built
+    monkeypatch.setattr(f"rungs.index.{constant}", "another")
+    with pytest.raises(StoreError, match=f"has {key} .*, this program another; run: rungs index small$"):
         open_small(home)
+    embedder.calls.clear()
+    assert build_index(corpus, embedder, home) != version
+    assert embedder.calls == [], "what has not changed is not embedded again"
+    assert open_small(home).manifest[key] == "another"
+
+
+def test_an_index_knows_the_names_of_its_corpus(built):
+    _, _, home, _ = built
+    index = open_small(home)
+    symbols = {row.symbol: row for row in index.names.definitions}
+    assert {"retry_policy", "Pool", "Pool.acquire", "Pool.limit", "test_doubles"} <= set(symbols)
+    assert symbols["Pool.acquire"].module == "app.pool"
+    assert symbols["test_doubles"].category == "test"
+    known = {node.id_ for node in index.nodes}
+    assert all(set(row.ids) <= known and row.ids for row in index.names.definitions)
+    assert {"attempts", "acquire", "free"} <= set(index.names.identifiers)
+
+
+def test_windows_know_no_names(small_corpus: Path, tmp_path: Path):
+    corpus = register(small_corpus, "small", tmp_path / "home")
+    build_index(corpus, HashEmbedder(), tmp_path / "home", chunking="windows")
+    index = Index.open(tmp_path / "home", "small", chunking="windows", model="hash")
+    assert (index.names.definitions, index.names.identifiers, index.names.words) == ([], [], [])
 
 
 def test_a_collection_with_other_rows_than_the_manifest_is_refused(built):

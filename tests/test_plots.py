@@ -450,6 +450,8 @@ def test_rates_are_drawn_with_their_counts():
     said = figure.get_suptitle().replace("\n", " ")
     assert said == "False positives are fewest with names (5%); false negatives are fewest with names (0%)"
     drawn(figure)
+    tied = plots.rates({"regex": found["regex"], "shape": found["regex"]}, "share of queries").get_suptitle()
+    assert tied.startswith("False positives are fewest with regex and shape (20%)")
     with pytest.raises(RunError, match="names has no false negatives"):
         plots.rates({"regex": found["regex"], "names": {"false positives": estimate([0.0])}}, "share")
 

@@ -251,6 +251,9 @@ def test_knowing_defining_and_leading_are_three_things(names: NameTable):
 
 def test_an_empty_table_knows_nothing():
     empty = NameTable()
+    assert empty.empty
+    assert not NameTable([], ["delay"]).empty
+    assert not NameTable([("a", "b", "code", ["1"])]).empty
     assert not empty.knows("Task")
     assert empty.find("Task.retry").how == empty.find("retry_policy").how == "absent"
 

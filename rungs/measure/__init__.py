@@ -36,6 +36,7 @@ from rungs.measure.pooling import (
 )
 from rungs.measure.regressions import Regressions, find_regressions
 from rungs.measure.report import Report
+from rungs.measure.routing_set import RoutingErrors, RoutingQuery, load_routing, routing_errors
 from rungs.measure.runs import load_run
 from rungs.measure.sweep import Sweep, sweep
 from rungs.measure.wording import Overlap, overlaps
@@ -66,6 +67,8 @@ __all__ = [
     "Question",
     "Regressions",
     "Report",
+    "RoutingErrors",
+    "RoutingQuery",
     "Sweep",
     "ablate",
     "agreement",
@@ -93,6 +96,7 @@ __all__ = [
     "judging_status",
     "labels_needed",
     "load_golden",
+    "load_routing",
     "load_run",
     "locate",
     "overlaps",
@@ -100,6 +104,7 @@ __all__ = [
     "plan",
     "pool",
     "read",
+    "routing_errors",
     "score",
     "second_sample",
     "sweep",

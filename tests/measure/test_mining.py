@@ -387,6 +387,8 @@ def test_binary_large_and_linked_files_are_passed_over(repository, mined, tmp_pa
     repository.commit("Numbers of all that was ever sold", {"shop/c.py": "N = [" + "1, " * 400_000 + "]\n"})
     (repository.root / "shop/d.py").symlink_to("basket.py")
     repository.commit("Another name for the same basket")
+    (repository.root / "shop/d.py").unlink()
+    repository.commit("What was a name has prices of its own", {"shop/d.py": "def priced():\n    return 1\n"})
     repository.commit("Numbers of what was sold this year", {"shop/c.py": "N = [1]\n"})
     found = mined()
     assert found.dropped["too large, or not in this clone"] == 2
