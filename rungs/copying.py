@@ -11,7 +11,7 @@ from rungs.errors import SettingsError
 
 __all__ = ["RUNGS", "copy_rung", "import_hint", "imported_modules"]
 
-RUNGS = ("dense", "lexical", "lexical_bm25s", "routing", "fusion", "grep", "tokenizer", "hits")
+RUNGS = ("dense", "lexical", "lexical_bm25s", "names", "routing", "fusion", "grep", "tokenizer", "hits")
 """Modules that work outside this package; a test copies each one and uses it there."""
 
 

@@ -24,7 +24,8 @@ from rungs.errors import SettingsError
 from rungs.fusion import reciprocal_rank_fusion
 from rungs.hits import metadata_filters
 from rungs.lexical import MilvusBM25Retriever
-from rungs.routing import Answer, DefinitionRetriever, NameTable, RegexRouter, Router, answer_routed
+from rungs.names import NameTable
+from rungs.routing import Answer, DefinitionRetriever, RegexRouter, Router, answer_routed
 from rungs.settings import Settings
 
 __all__ = ["Funnel", "Routing", "SearchResult", "Step", "channels_of", "open_channel"]

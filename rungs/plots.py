@@ -645,7 +645,7 @@ def differences_by_kind(found: Mapping[str, Mapping[str, "Difference"]], baselin
     better, worse = verdicts.count("better"), verdicts.count("worse")
     _title(
         axes,
-        f"{metric}: of {len(verdicts)} differences to {baseline}, {better} are readably better, {worse} readably worse; "
+        f"{metric}: of {len(verdicts)} differences to {baseline}, readably better {better}, readably worse {worse}; "
         f"the other {len(verdicts) - better - worse} are none, or cannot be read",
     )
     return figure

@@ -20,7 +20,8 @@ from rungs.errors import SettingsError
 from rungs.funnel import Funnel, Routing, channels_of, open_channel
 from rungs.index import Index, build_index
 from rungs.models import FlagEmbedder, MiniLMEmbedder, load_embedder
-from rungs.routing import NameTable, RegexRouter, Router
+from rungs.names import NameTable
+from rungs.routing import RegexRouter, Router
 from rungs.settings import Settings
 
 __all__ = ["Workbench"]

@@ -94,7 +94,8 @@ assert [(h.node.text, round(h.score, 6)) for h in fused] == [('A', 0.032522), ('
     "routing": """
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
-from taken.routing import DefinitionRetriever, NameTable, RoutedRetriever, Router
+from taken.names import NameTable
+from taken.routing import DefinitionRetriever, RoutedRetriever, Router
 class Theirs(BaseRetriever):
     def __init__(self, name):
         super().__init__()

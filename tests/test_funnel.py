@@ -14,7 +14,8 @@ from rungs.errors import SettingsError
 from rungs.funnel import Funnel, Routing, channels_of
 from rungs.fusion import reciprocal_rank_fusion
 from rungs.hits import make_hit
-from rungs.routing import DefinitionRetriever, NameTable, RegexRouter
+from rungs.names import NameTable
+from rungs.routing import DefinitionRetriever, RegexRouter
 from rungs.settings import Settings
 from rungs.workbench import Workbench
 

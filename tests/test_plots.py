@@ -424,7 +424,7 @@ def test_differences_by_kind_frame_what_can_be_read():
     figure = plots.differences_by_kind(found, "dense", "mrr")
     axes = figure.axes[0]
     title = axes.get_title(loc="left").replace("\n", " ")
-    assert "of 4 differences to dense, 1 are readably better, 1 readably worse; the other 2" in title
+    assert "of 4 differences to dense, readably better 1, readably worse 1; the other 2" in title
     assert [text.get_text() for text in axes.texts] == ["+0.10 ▲", "−0.20 ▼", "0.00 =", "+0.30"]
     assert [text.get_fontweight() for text in axes.texts] == ["bold", "bold", "normal", "normal"]
     assert len(axes.patches) == 2

@@ -12,9 +12,9 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from rungs.hits import make_hit
+from rungs.names import NameTable
 from rungs.routing import (
     DefinitionRetriever,
-    NameTable,
     RegexRouter,
     RoutedRetriever,
     Router,

@@ -7,8 +7,8 @@ without their marks; a paraphrase in other words passes, and only a reader can s
 
 The threshold is from data: of all pairs in ``golden/celery.jsonl`` that are not bare names the two most alike reach 0.38,
 while copies of its questions with a greeting put before them, a word replaced, or every fourth word mistyped stay above
-0.6 in 95 of 100 cases. Where the answers differ, likeness proves nothing: "where is Task.retry defined" and "where is Task.replace
-defined" are two questions.
+0.6 in 95 of 100 cases. Where the answers differ, likeness proves nothing: "where is Task.retry defined" and "where is
+Task.replace defined" are two questions.
 """
 
 import re

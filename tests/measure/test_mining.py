@@ -719,7 +719,7 @@ def test_a_folder_of_issues_gives_its_headings_or_first_lines(tmp_path, shop):
     (folder / "deep").mkdir(parents=True)
     (folder / "1.md").write_text("<!-- template -->\n\n# Cards are refused at night\n\n## Steps\n")
     (folder / "2.txt").write_text("\nThe sum is off by one\nand more\n")
-    (folder / "3.md").write_text("Receipts come twice\n\n## Steps\n\n```\n# not a heading\n```\n")
+    (folder / "3.md").write_text("<!-- say what -->\nReceipts come twice\n\n## Steps\n\n```\n# not a heading\n```\n")
     (folder / "4.md").write_text('---\ntitle: "Nobody gets a receipt"\nstate: open\n---\n\nBody.\n')
     (folder / "deep/5.md").write_text("Deep\nwater\n=====\n\nmore\n")
     (folder / "6.py").write_text("# no issue at all\n")

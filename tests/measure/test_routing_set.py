@@ -9,7 +9,8 @@ import pytest
 from rungs.cli import main
 from rungs.errors import GoldenError, RunError
 from rungs.measure import RoutingQuery, estimate, load_routing, routing_errors
-from rungs.routing import NameTable, RegexRouter, Route, Router
+from rungs.names import NameTable
+from rungs.routing import RegexRouter, Route, Router
 
 REPOSITORY = Path(__file__).parents[2]
 
