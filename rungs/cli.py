@@ -225,9 +225,9 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("mine", _mine, "draft golden questions from a history or from issues, and confirm them", ("corpus",))
     sub.add_argument("what", choices=("history", "issues", "confirm"))
-    sub.add_argument("source", type=Path, help="a git repository; issues, a folder or an export; or a file of drafts")
-    sub.add_argument("--prefix", default="", help="history: put before its paths to get those of the corpus")
-    sub.add_argument("--limit", type=int, default=200, help="history: commits to look at (default: 200)")
+    sub.add_argument("source", type=Path, help="a git repository; issues or a changelog; or a file of drafts")
+    sub.add_argument("--prefix", help="history: put before its paths to get those of the corpus")
+    sub.add_argument("--limit", type=int, help="history: commits to look at (default: 200)")
     sub.add_argument("--out", type=Path, help="drafts (default: standard output); confirm: the golden file, required")
 
     sub = command("reread", _reread, "draw a second reader's sheet, or compare the answers with the labels", ("corpus",))
@@ -819,6 +819,10 @@ def _shares(text: str) -> float | dict[str, float]:
 def _mine(args: argparse.Namespace) -> int:
     from rungs.measure import mining
 
+    of_history = {name: value for name in ("prefix", "limit") if (value := getattr(args, name)) is not None}
+    if of_history and args.what != "history":
+        flags = " or ".join(f"--{name}" for name in of_history)
+        raise SettingsError(f"mine {args.what} takes no {flags}; leave out what is of mine history alone")
     if args.what == "confirm" and args.out is None:
         raise SettingsError("confirm needs a golden file to write; give --out FILE")
     corpus = _bench(args).corpus
@@ -826,7 +830,7 @@ def _mine(args: argparse.Namespace) -> int:
         print(mining.confirm_file(args.source, args.out, corpus=corpus))
         return 0
     if args.what == "history":
-        found = mining.mine_history(args.source, corpus, prefix=args.prefix, limit=args.limit)
+        found = mining.mine_history(args.source, corpus, **of_history)
     else:
         found = mining.mine_issues(args.source, corpus)
     mining.write_drafts(found, args.out)

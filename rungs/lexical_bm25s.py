@@ -212,7 +212,7 @@ def _index(tokens: Sequence[Sequence[str]], k1: float, b: float) -> "bm25s.BM25"
     if vocabulary:
         engine.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
         return engine
-    # bm25s itself cannot index nothing: an empty corpus, or one of stop words only.
+    # An empty corpus, or one of stop words only: bm25s would take the mean of nothing and warn.
     nothing = {
         "data": np.zeros(0, engine.dtype),
         "indices": np.zeros(0, engine.int_dtype),

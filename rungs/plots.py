@@ -577,7 +577,7 @@ def rank_by_k(ranks: Mapping[str, Sequence[int | None]], ks: Sequence[float], ri
 
 
 _EVERY_RANK = 16
-_NAME_CHARACTERS = 34
+_NAME_CHARACTERS = 40
 
 
 def _short(name: str) -> str:
