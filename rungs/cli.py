@@ -230,7 +230,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--limit", type=int, help="history: commits to look at (default: 200)")
     sub.add_argument("--out", type=Path, help="drafts (default: standard output); confirm: the golden file, required")
 
-    sub = command("reread", _reread, "draw a second reader's sheet, or compare the answers with the labels", ("corpus",))
+    sub = command(
+        "reread", _reread, "draw a second reader's sheet, or compare the answers with the labels", ("corpus",)
+    )
     sub.add_argument("golden", type=Path)
     sub.add_argument("--share", type=float, default=0.25, help="of each kind, to be read again (default: 0.25)")
     sub.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
@@ -526,7 +528,11 @@ def _eval(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(report.to_dict() | {name: result.to_dict() for name, (result, _) in further.items()})
     else:
-        said = [report.summary(look=look), *_pooled(report, golden), *(result.summary() for result, _ in further.values())]
+        said = [
+            report.summary(look=look),
+            *_pooled(report, golden),
+            *(result.summary() for result, _ in further.values()),
+        ]
         print(_printable("\n".join(said), keep="\n"))
     if args.save is not None:  # last: where it cannot be written, the figures have been shown
         report.save(args.save)

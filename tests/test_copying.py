@@ -91,6 +91,14 @@ class Theirs(BaseRetriever):
 fused = FusionRetriever({'words': Theirs('ABC'), 'meaning': Theirs('CAB')}, top_k=2).retrieve('anything')
 assert [(h.node.text, round(h.score, 6)) for h in fused] == [('A', 0.032522), ('C', 0.032266)], fused
 """,
+    "names": """
+from taken.names import NameTable
+names = NameTable([('app.task', 'Task.retry', 'code', ['task#1'])], ['delay'])
+found = [names.find(text) for text in ('Task.retry()', 'task_retry', 'Taks.retry', 'Pool')]
+assert [one.how for one in found] == ['exact', 'folded', 'alike', 'absent'], found
+assert [one.ids for one in found] == [('task#1',)] * 3 + [()]
+assert names.knows('delay') and not names.defines('delay')
+""",
     "routing": """
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode

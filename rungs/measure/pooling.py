@@ -139,7 +139,7 @@ def _enough(one: _Named, parts: Collection[_Named], seen: range) -> bool:
     return shared > 0 and (enough_shown((1, len(own)), shared) or 2 * len(bare.intersection(seen)) > len(seen))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _named(file: "SourceFile") -> tuple[_Named, ...]:
     found = {
         _Named(item.name, span.start_line, span.end_line, item.kind)
