@@ -8,7 +8,7 @@ Does not fix what BM25 itself cannot do (see `rungs.lexical`); and every process
 >>> nodes = [TextNode(id_="a", text="def retryPolicy(): ..."), TextNode(id_="b", text="def close_pool(): ...")]
 >>> hits = BM25sRetriever(nodes).retrieve("where is the retry policy")
 >>> [(hit.node.node_id, round(hit.score, 2)) for hit in hits]
-[('a', 0.6)]
+[('a', 0.63)]
 """
 
 import asyncio

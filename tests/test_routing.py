@@ -452,6 +452,7 @@ def test_a_question_goes_to_the_prose_channel_alone(names: NameTable):
     assert (ids(answer.hits), answer.route, answer.weak) == (["near#1", "near#2"], "dense", False)
     assert answer.reason == "a question that names Task.retry"
     assert retriever.channels["bm25"].asked == 0
+    assert answer.hits[0].node.metadata["scores"] == {"dense": 10.0}, "no say is no fusion"
 
 
 def test_definitions_of_names_in_a_question_are_blended_in_where_told(names: NameTable):
@@ -470,6 +471,13 @@ def test_bm25_that_finds_nothing_leaves_it_to_the_prose_channel_and_says_so(name
     assert answer.weak
     by_shape = routed(None, ()).answer("no_such_name")
     assert (by_shape.route, by_shape.weak) == ("dense", False)  # without names nothing is known to be absent
+
+
+def test_definitions_alone_are_an_answer(names: NameTable):
+    retriever = routed(names, ())
+    answer = retriever.answer("Task.retry")
+    assert (ids(answer.hits), answer.route) == (["Task.retry#1", "Task.retry#2", "test#1"], "bm25")
+    assert retriever.channels["dense"].asked == 0
 
 
 def test_an_absent_name_is_weak_and_bm25_still_answers(names: NameTable):
