@@ -114,11 +114,16 @@ def test_strict_and_pooled_stand_side_by_side_where_a_pool_was_judged(bench, lad
     golden = load_golden(REPOSITORY / "golden/celery.heldout.jsonl", bench.corpus)
     judgements = judgements_of(golden)
     assert judgements is not None
-    pooled = next(q for q in golden.questions if q.also and q.expect[0].symbol)
+    pooled, place = next(
+        (q, label)
+        for q in golden.questions
+        for label in q.also
+        if label.spans and label.path not in {expected.path for expected in q.expect}
+    )
     cases = []
     for question in golden.questions:
         if question.id in judgements.questions(golden):
-            label = question.also[0] if question.id == pooled.id else question.expect[0]
+            label = place if question.id == pooled.id else question.expect[0]
             first, last = label.spans[0] if label.spans else (1, 1)
             hit = {"path": label.path, "start_line": first, "end_line": last}
             cases.append({"id": question.id, "q": question.q, "hits": [hit]})
