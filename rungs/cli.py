@@ -12,6 +12,7 @@ from typing import Any
 
 from rungs.errors import RunError, RungsError, SettingsError
 from rungs.settings import Endpoint, Settings, env_name
+from rungs.terminal import printable
 
 __all__ = ["main"]
 
@@ -196,7 +197,12 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("routes", _routes, "how often the router takes questions for names, and names for questions", _ROUTES)
     sub.add_argument("file", type=Path, nargs="?", help="labelled queries (default: golden/CORPUS.routing.jsonl)")
-    sub.add_argument("--split", choices=("tuning", "heldout"), help="only these (default: both)")
+    sub.add_argument(
+        "--split",
+        choices=("tuning", "heldout", "both"),
+        default="tuning",
+        help="which lines (default: tuning; the others only report)",
+    )
     _add_json(sub)
 
     sub = command("judge", _judge, "judge blind the places that saved runs found beyond the labels", ("corpus",))
@@ -357,7 +363,7 @@ def _print_ladder(result: Any) -> None:
     console.print(f"took: {seconds}{note}", markup=False, highlight=False, style="dim")
     for name in result.failed:
         for question, error in list(result.reports[name].failures.items())[:5]:
-            print(f"FAILED {name} {question}: {_printable(error)}", file=sys.stderr)
+            print(f"FAILED {name} {question}: {printable(error)}", file=sys.stderr)
 
 
 def _fetch(args: argparse.Namespace) -> int:
@@ -382,9 +388,9 @@ def _print_corpus(corpus: Any, as_json: bool, extra: dict[str, Any] | None = Non
         )
         return
     counts = ", ".join(f"{n} {category}" for category, n in corpus.counts().items())
-    print(f"{corpus.name}: {len(corpus.files)} files ({counts}) in {_printable(str(corpus.root))}")
+    print(f"{corpus.name}: {len(corpus.files)} files ({counts}) in {printable(str(corpus.root))}")
     if corpus.skipped:
-        print("skipped: " + ", ".join(f"{n} {_printable(reason)}" for reason, n in corpus.skipped.items()))
+        print("skipped: " + ", ".join(f"{n} {printable(reason)}" for reason, n in corpus.skipped.items()))
 
 
 def _index(args: argparse.Namespace) -> int:
@@ -442,13 +448,13 @@ def _print_hits(result: Any) -> None:
         data = hit.node.metadata
         scores = "  ".join(f"{name} {score:.3f}" for name, score in data["scores"].items())
         line = Text(f"{rank:>2}. ")
-        line.append(_printable(f"{data['path']}:{data['start_line']}-{data['end_line']}"), style="bold")
-        line.append(_printable(f"  {data['symbol']}"), style="cyan")
+        line.append(printable(f"{data['path']}:{data['start_line']}-{data['end_line']}"), style="bold")
+        line.append(printable(f"  {data['symbol']}"), style="cyan")
         line.append(f"  {data['category']}  {scores}", style="dim")
         console.print(line)
         shown = [text for text in hit.node.get_content().splitlines() if text.strip()][:3]
         for text in shown:
-            console.print(Text("    " + _printable(text), no_wrap=True, overflow="ellipsis"))
+            console.print(Text("    " + printable(text), no_wrap=True, overflow="ellipsis"))
     if not result.hits:
         console.print("nothing found; try other words, or another --mode")
 
@@ -533,7 +539,7 @@ def _eval(args: argparse.Namespace) -> int:
             *_pooled(report, golden),
             *(result.summary() for result, _ in further.values()),
         ]
-        print(_printable("\n".join(said), keep="\n"))
+        print(printable("\n".join(said), keep="\n"))
     if args.save is not None:  # last: where it cannot be written, the figures have been shown
         report.save(args.save)
     return 0 if report.status == "ok" and all(held for _, held in further.values()) else 1
@@ -600,7 +606,7 @@ def _smoke(args: argparse.Namespace) -> int:
     texts = {q.id: q.q for q in golden.questions}
     for id, (rank, why) in found.items():
         said = f"rank {rank}" if rank else f"LOST ({why})"
-        print(_printable(f"{id}  {said:<8}  {texts[id]}"))
+        print(printable(f"{id}  {said:<8}  {texts[id]}"))
     n, top_k = len(found), bench.settings.top_k
     print(f"smoke: {len(lost)} of {n} lost" if lost else f"smoke: all {n} found in the top {top_k}")
     return 1 if lost else 0
@@ -664,7 +670,7 @@ def _show(result: Any, args: argparse.Namespace) -> int:
     if args.json:
         _print_json(result.to_dict())
     else:
-        print(_printable(result.summary(), keep="\n"))
+        print(printable(result.summary(), keep="\n"))
     return 0
 
 
@@ -680,14 +686,17 @@ def _compare(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(comparison.to_dict())
     else:
-        print(_printable(comparison.summary(), keep="\n"))
+        print(printable(comparison.summary(), keep="\n"))
     return 0
 
 
 def _reread(args: argparse.Namespace) -> int:
     from rungs.measure import load_golden
     from rungs.measure.second_reader import draw_sheet, read_answers
+    from rungs.measure.textfiles import write_lines
 
+    if args.out is not None and args.out.exists():
+        raise SettingsError(f"--out {args.out} exists already; choose another name")
     golden = load_golden(args.golden, _bench(args).corpus)
     if args.answers is not None:
         return _show(read_answers(args.answers, golden), args)
@@ -695,18 +704,8 @@ def _reread(args: argparse.Namespace) -> int:
     if args.out is None:
         print("\n".join(lines))
     else:
-        _write_lines(args.out, lines)
+        write_lines(args.out, lines)
     return 0
-
-
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write("".join(line + "\n" for line in lines))
-    except FileExistsError:
-        raise SettingsError(f"--out {path} exists already; choose another name") from None
-    except OSError as error:
-        raise SettingsError(f"--out {path} cannot be written ({error.strerror}); check the folder") from None
 
 
 def _coverage(args: argparse.Namespace) -> int:
@@ -720,7 +719,9 @@ def _routes(args: argparse.Namespace) -> int:
     from rungs.measure import find_golden, load_routing, routing_errors
 
     bench = _bench(args)
-    queries = load_routing(args.file or find_golden(f"{bench.settings.corpus}.routing"), args.split)
+    queries = load_routing(
+        args.file or find_golden(f"{bench.settings.corpus}.routing"), None if args.split == "both" else args.split
+    )
     return _show(routing_errors(bench.router(), queries), args)
 
 
@@ -777,8 +778,8 @@ def _login() -> str:
 
 
 def _apply(golden: Any, judgements: Any, args: argparse.Namespace) -> int:
-    from rungs.measure.drawing import write_lines
     from rungs.measure.pooling import with_judgements
+    from rungs.measure.textfiles import write_lines
 
     lines = with_judgements(golden, judgements)
     write_lines(golden.path, lines)
@@ -788,7 +789,7 @@ def _apply(golden: Any, judgements: Any, args: argparse.Namespace) -> int:
         _print_json({"places": places, "questions": questions, "judged_questions": judged})
     else:
         said = f"{places} places on {questions} questions are right as well, of {judged} questions judged"
-        print(_printable(f"{golden.path}: {said}; measure with --pooled to count them"))
+        print(printable(f"{golden.path}: {said}; measure with --pooled to count them"))
     return 0
 
 
@@ -876,15 +877,6 @@ def _print_json(data: Any) -> None:
     print(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1))
 
 
-def _printable(text: str, keep: str = "") -> str:
-    """Text from a corpus as one that cannot drive the terminal: control characters become visible."""
-    return (
-        "".join(c if c.isprintable() or c in keep else " " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
-        .encode("utf-8", "backslashreplace")
-        .decode()
-    )
-
-
 def _console() -> Any:
     from rich.console import Console
 
@@ -901,7 +893,7 @@ def _print_table(console: Any, header: Sequence[str], cells: Sequence[Sequence[s
     for name in header:
         grid.add_column(name, overflow="fold")
     for row in cells:
-        grid.add_row(*(_printable(cell) for cell in row))
+        grid.add_row(*(printable(cell) for cell in row))
     console.print(grid, soft_wrap=False)
 
 

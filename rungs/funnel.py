@@ -6,7 +6,6 @@ about: which channel answered and why, how long each stage took, what was skippe
 
 import copy
 import html
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +15,14 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
-from llama_index.core.vector_stores.utils import build_metadata_filter_fn, metadata_dict_to_node
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from rungs.dense import DenseRetriever
 from rungs.errors import SettingsError
 from rungs.fusion import reciprocal_rank_fusion
 from rungs.hits import metadata_filters
-from rungs.lexical import MilvusBM25Retriever
+from rungs.index import Index
+from rungs.lexical import MilvusBM25Retriever, nodes_by_id
 from rungs.names import NameTable
 from rungs.routing import Answer, DefinitionRetriever, RegexRouter, Router, answer_routed
 from rungs.settings import Settings
@@ -355,53 +354,32 @@ def channels_of(mode: str, routing: Routing | Settings) -> tuple[str, ...]:
 
 
 def open_channel(
-    name: str, settings: Settings, store: Any, embed_model: BaseEmbedding, names: NameTable | None = None
+    name: str, settings: Settings, index: Index, embed_model: BaseEmbedding, names: NameTable | None = None
 ) -> BaseRetriever:
-    """One first-stage retriever over an opened index's store.
+    """One first-stage retriever over an opened index.
 
     Parameters
     ----------
     name
-        ``dense``, ``bm25``, or ``definition``.
+        ``dense``, ``bm25``, or ``definition``. BM25 is Milvus' own, or is kept in memory where a server has none.
     settings
         Says how many candidates it fetches and what it filters.
     names
         What ``definition`` looks names up in.
-
-    Raises
-    ------
-    SettingsError
-        When the collection has no such channel.
     """
     depth = max(settings.top_k, settings.candidates)
     languages = (settings.language,) if settings.language else ()
     filters = metadata_filters(settings.categories(), settings.path_prefix, languages)
     if name == "dense":
-        return DenseRetriever(store, embed_model, top_k=depth, filters=filters)
+        return DenseRetriever(index.store, embed_model, top_k=depth, filters=filters)
     if name == "definition":
-        return DefinitionRetriever(names or NameTable(), partial(_fetch, store, filters), top_k=depth)
-    if not store.enable_sparse:
-        raise SettingsError("this Milvus server has no BM25 Function; use --mode dense, or a server of 2.5 or newer")
-    return MilvusBM25Retriever(store, top_k=depth, filters=filters)
+        fetch = partial(nodes_by_id, index.store, filters=filters)
+        return DefinitionRetriever(names or NameTable(), fetch, top_k=depth)
+    if index.store.enable_sparse:
+        return MilvusBM25Retriever(index.store, top_k=depth, filters=filters)
+    from rungs.lexical import BM25sRetriever
 
-
-def _fetch(store: Any, filters: Any, ids: Sequence[str]) -> list[BaseNode]:
-    """The nodes of these ids that pass the filters.
-
-    The store takes ids or filters, not both, and puts ids into its query unquoted; so it is asked by an expression, and
-    the filters are applied here.
-    """
-    rows = store.client.query(
-        store.collection_name,
-        filter=f"id in {json.dumps(list(ids), ensure_ascii=False)}",
-        output_fields=["_node_content", "_node_type", "text"],
-    )
-    nodes = [metadata_dict_to_node(row, text=row["text"]) for row in rows]
-    if filters is None:
-        return nodes
-    known = {node.node_id: node.metadata for node in nodes}
-    passes = build_metadata_filter_fn(known.__getitem__, filters)
-    return [node for node in nodes if passes(node.node_id)]
+    return BM25sRetriever(index.nodes, index.tokens, top_k=depth, filters=filters)
 
 
 def _snapshot(hit: NodeWithScore) -> NodeWithScore:

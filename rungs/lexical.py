@@ -14,7 +14,7 @@ Lucene uses (k1 = 1.2, b = 0.75): the sum over the query's terms, each once, of
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -28,7 +28,7 @@ from rungs.tokenizer import tokenize as code_tokens
 if TYPE_CHECKING:
     from rungs.lexical_bm25s import BM25sRetriever as BM25sRetriever
 
-__all__ = ["BM25sRetriever", "MilvusBM25Retriever", "best_first", "check_filters"]
+__all__ = ["BM25sRetriever", "MilvusBM25Retriever", "best_first", "check_filters", "nodes_by_id"]
 
 K1 = 1.2
 """How soon further occurrences of a term stop counting."""
@@ -158,6 +158,21 @@ class MilvusBM25Retriever(BaseRetriever):
         )
         scale = self.k1 + 1
         return [(hit["distance"] / scale, _node(hit["entity"], store.text_key)) for hit in found if hit["distance"] > 0]
+
+
+def nodes_by_id(vector_store: Any, ids: Sequence[str], filters: MetadataFilters | None = None) -> list[BaseNode]:
+    """The nodes of these ids that pass the filters, in any order.
+
+    Not through the store's own ``get_nodes``: that takes ids or filters, not both, and puts ids into its query unquoted.
+    """
+    parts = [f"id in {_literal(list(ids))}", *([_expression(filters)] if filters else [])]
+    text_key = vector_store.text_key
+    rows = vector_store.client.query(
+        vector_store.collection_name,
+        filter=" and ".join(filter(None, parts)),
+        output_fields=["_node_content", "_node_type", text_key],
+    )
+    return [_node(row, text_key) for row in rows]
 
 
 def _node(entity: dict[str, Any], text_key: str) -> BaseNode:

@@ -131,8 +131,7 @@ class Workbench:
         key = (name, settings.but(**aside, top_k=1, candidates=depth))
         if key not in self._channels:
             names = self._name_table(settings) if name == "definition" else None
-            store, embedder = self.index(settings).store, self.embedder(settings)
-            self._channels[key] = open_channel(name, settings, store, embedder, names)
+            self._channels[key] = open_channel(name, settings, self.index(settings), self.embedder(settings), names)
         return self._channels[key]
 
     def _name_table(self, settings: Settings) -> NameTable:

@@ -9,7 +9,7 @@ from test_index import HashEmbedder
 
 from rungs.corpus import register
 from rungs.dense import DenseRetriever
-from rungs.errors import SettingsError, StoreError
+from rungs.errors import StoreError
 from rungs.funnel import open_channel
 from rungs.hits import metadata_filters
 from rungs.index import Index, build_index
@@ -54,13 +54,13 @@ def test_a_rebuild_replaces_what_is_gone(small_corpus: Path, tmp_path: Path):
 
 
 @needs_server
-def test_a_server_without_the_bm25_function_says_so(small_corpus: Path, tmp_path: Path):
+def test_a_server_without_the_bm25_function_is_searched_from_memory(small_corpus: Path, tmp_path: Path):
     build(small_corpus, tmp_path)
     index = Index.open(tmp_path, "small", model="hash")
     if index.manifest["lexical"]:
         pytest.skip("this server has the BM25 Function")
-    with pytest.raises(SettingsError, match="no BM25 Function"):
-        open_channel("bm25", Settings(), index.store, HashEmbedder())
+    hits = open_channel("bm25", Settings(), index, HashEmbedder()).retrieve("retry_policy")
+    assert hits[0].node.metadata["symbol"] == "retry_policy"
 
 
 def test_a_server_that_is_not_there_is_one_line(small_corpus: Path, tmp_path: Path):

@@ -8,21 +8,20 @@ Questions that are nearly one, or that somebody says are one (the same question 
 """
 
 import json
-import os
 import random
-import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rungs.errors import GoldenError
 from rungs.measure.split import is_held_out, nearly_one
+from rungs.measure.textfiles import write_lines
 
 if TYPE_CHECKING:
     from rungs.measure.golden import Golden
 
-__all__ = ["draw_held_out", "write_lines", "write_split"]
+__all__ = ["draw_held_out", "write_split"]
 
 
 def draw_held_out(
@@ -135,30 +134,6 @@ def write_split(
     for path in (other, target):  # a held-out file alone is checked against nothing, a tuning file alone looks whole
         write_lines(path, sides[path])
     return target, other
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a golden file; a reader never sees half of it, and a crash leaves the one before.
-
-    Raises
-    ------
-    GoldenError
-        When it cannot be written.
-    """
-    whole = path.resolve()  # a link stays a link
-    temporary = None
-    try:
-        mode = whole.stat().st_mode & 0o777 if whole.exists() else 0o644
-        handle, temporary = tempfile.mkstemp(dir=whole.parent, prefix=f".{whole.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(line + "\n" for line in lines)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(whole)
-    except OSError as error:
-        raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def _share(share: float | Mapping[str, float], kind: str) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rungs.errors import GoldenError, RungsError
 from rungs.measure.pooling import VERDICTS, Agreement, Item, Judgements, agreement, judged_share
+from rungs.terminal import printable
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -197,18 +198,13 @@ def _agreed(found: Agreement | None) -> str:
 # --- what is shown
 
 
-def _visible(text: str) -> str:
-    """Text on one line, as one that can drive neither a terminal nor the order in which it is read."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-
-
 def _source(item: Item) -> str:
     """The source with its line numbers."""
     lines = item.text.split("\n")
     numbers = item.numbers or range(item.start_line, item.start_line + len(lines))
     width = len(str(max((number for number in numbers if number is not None), default=0)))
     return "\n".join(
-        f"{'' if number is None else number:>{width}}  {_cut(_visible(line.expandtabs(_TAB)))}".rstrip()
+        f"{'' if number is None else number:>{width}}  {_cut(printable(line.expandtabs(_TAB)))}".rstrip()
         for number, line in zip(numbers, lines, strict=True)
     )
 
@@ -249,7 +245,7 @@ def judge_in_terminal(
 
 def _sheet(item: Item, session: JudgingSession) -> str:
     behind, of = session.progress
-    head = f"\n── {behind + 1} of {of} ──\n{_visible(item.q)}\n\n{_visible(item.place)}"
+    head = f"\n── {behind + 1} of {of} ──\n{printable(item.q)}\n\n{printable(item.place)}"
     return f"{head}\n\n{_source(item)}\n"
 
 
@@ -307,4 +303,4 @@ def judge_widget(session: JudgingSession) -> "VBox":
 
 
 def _escaped(text: str) -> str:
-    return html.escape(_visible(text))
+    return html.escape(printable(text))

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from rungs.errors import GoldenError, RunError
 from rungs.measure.intervals import Estimate, estimate
 from rungs.measure.table import Table
+from rungs.measure.textfiles import json_lines
 
 __all__ = ["RoutingErrors", "RoutingQuery", "load_routing", "routing_errors"]
 
@@ -133,7 +134,7 @@ def load_routing(path: str | Path, split: str | None = None) -> list[RoutingQuer
     if split is not None and split not in SPLITS:
         raise GoldenError(f"there is no split {split!r}; use one of {', '.join(SPLITS)}")
     path = Path(path)
-    lines = list(_lines(_read(path), path))
+    lines = list(_lines(path))
     queries = [query for query, part in lines if split in (None, part)]
     if not queries:
         what = "query" if not lines else f"query of the split {split!r}"
@@ -199,26 +200,13 @@ def _row(query: RoutingQuery) -> dict[str, Any]:
 # --- the file
 
 
-def _read(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise GoldenError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise GoldenError(f"{path}:{line}: not UTF-8; save the file as UTF-8") from None
-
-
-def _lines(text: str, path: Path) -> Iterator[tuple[RoutingQuery, str]]:
+def _lines(path: Path) -> Iterator[tuple[RoutingQuery, str]]:
     """Every query with its split."""
     first: dict[str, int] = {}
-    # not splitlines(): U+2028 and its like are legal inside a JSON string and must not shift the numbering
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, row in json_lines(path, GoldenError):
         where = f"{path}:{number}"
-        row = _parsed(line, where)
+        if not isinstance(row, dict):
+            raise GoldenError(f'{where}: not a JSON object; write {{"id": ..., "q": ..., "route": ..., ...}}')
         _check(row, where)
         for name in ("id", "q"):
             key = f"{name} " + (row[name] if name == "id" else " ".join(row[name].casefold().split()))
@@ -227,17 +215,6 @@ def _lines(text: str, path: Path) -> Iterator[tuple[RoutingQuery, str]]:
                     f"{where}: {name} {row[name]!r} was used on line {before} already; change or delete one"
                 )
         yield RoutingQuery(row["id"], row["q"], row["route"], tuple(row["names"]), row["group"]), row["split"]
-
-
-def _parsed(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "not readable"
-        raise GoldenError(f"{where}: not valid JSON ({reason}); write one JSON object per line") from None
-    if not isinstance(row, dict):
-        raise GoldenError(f'{where}: not a JSON object; write {{"id": ..., "q": ..., "route": ..., ...}}')
-    return row
 
 
 def _check(row: Mapping[str, Any], where: str) -> None:

@@ -5,7 +5,6 @@ agreement on places, by the lines they share; names may differ.
 """
 
 import hashlib
-import json
 import math
 import random
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rungs.corpus import label_spans
 from rungs.errors import GoldenError
 from rungs.measure.intervals import estimate
+from rungs.measure.textfiles import json_lines
 
 if TYPE_CHECKING:
     from rungs.corpus import Corpus
@@ -123,7 +123,7 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     values: dict[str, list[bool]] = {}
     first: list[bool] = []
     disagreed: list[str] = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in json_lines(Path(path), GoldenError):
         where = f"{path}:{number}"
         answer = _answer(line, where)
         if answer["id"] not in known and "expect" not in answer:
@@ -143,18 +143,7 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed))
 
 
-def _lines(path: str | Path) -> list[str]:
-    try:
-        return [line for line in Path(path).read_text(encoding="utf-8-sig").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise GoldenError(f"{path}: cannot be read ({error}); check the path") from None
-
-
-def _answer(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        raise GoldenError(f"{where}: not valid JSON; write one JSON object per line") from None
+def _answer(row: Any, where: str) -> dict[str, Any]:
     places = row.get("places") if isinstance(row, dict) else None
     if (
         not isinstance(places, list)

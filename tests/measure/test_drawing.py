@@ -10,7 +10,7 @@ import pytest
 from rungs.corpus import load_corpus
 from rungs.errors import GoldenError
 from rungs.measure import draw_held_out, load_golden, write_split
-from rungs.measure.drawing import write_lines
+from rungs.measure.textfiles import write_lines
 
 from .toys import GUIDE, RETRY, SEND, line, negative
 

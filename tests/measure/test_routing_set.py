@@ -212,6 +212,8 @@ def test_the_set_that_comes_with_the_corpus_is_sound() -> None:
 
 def test_the_command_prints_both_rates_and_the_errors(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", str(file), "--router", "regex"]) == 0
+    assert "of 6 queries" in capsys.readouterr().out  # the tuning half, unless the other is asked for
+    assert main(["routes", str(file), "--router", "regex", "--split", "both"]) == 0
     out = capsys.readouterr().out
     assert "questions taken for names: 2 of 5" in out
     assert "names taken for questions: 1 of 3" in out
@@ -225,7 +227,7 @@ def test_the_command_finds_the_set_of_the_corpus(capsys: pytest.CaptureFixture[s
     assert main(["routes", "--corpus", "celery", "--router", "regex", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     n = data["false_positive_rate"]["n"] + data["false_negative_rate"]["n"]
-    assert n == 254
+    assert n == 127
     assert main(["routes", "--corpus", "nowhere", "--router", "regex"]) == 2
     assert "golden/nowhere.routing.jsonl" in capsys.readouterr().err
 

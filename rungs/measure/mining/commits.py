@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rungs.corpus.walk import MAX_BYTES
 from rungs.errors import CorpusError
-from rungs.measure.mining.files import printable
+from rungs.terminal import printable
 
 __all__ = ["Change", "Commit", "blobs_of", "commits_of", "opened", "shown_path"]
 

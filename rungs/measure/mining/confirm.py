@@ -11,8 +11,9 @@ from rungs.corpus import Corpus
 from rungs.errors import GoldenError
 from rungs.measure.golden import MODES, Label
 from rungs.measure.mining.drafts import CLOSE, KEPT_KINDS, Draft, overlap_of, read_drafts, read_label
-from rungs.measure.mining.files import json_lines, printable, read_text, write_text
 from rungs.measure.mining.questions import plain, storable, tidy
+from rungs.measure.textfiles import json_lines, read_text, write_text
+from rungs.terminal import printable
 
 __all__ = ["confirm", "confirm_file", "confirmed", "read_decisions"]
 
@@ -173,7 +174,7 @@ def confirm_file(
     finally:
         decisions = read_decisions(answers)
         if (text := _golden_text(decisions)) or out.exists():
-            write_text(out, text)
+            write_text(out, [text])
     kept, ids = len(confirmed(decisions)), {row["id"] for row in decisions}
     left = sum(draft.id not in ids for draft in found)
     return f"{kept} kept, {len(ids) - kept} dropped, {left} to go" + (f"; golden file: {out}" if kept else "")
@@ -225,7 +226,7 @@ def _decided(
     while True:
         if now is not shown:
             for line in _shown(now, corpus):
-                say(printable(line))
+                say(printable(line, tab="    "))
             shown = now
         word, _, kind = ask(_PROMPT).strip().lower().partition(" ")
         choice, kind = _CHOICES.get(word, word), kind.strip()
@@ -340,7 +341,7 @@ def _mended(path: Path) -> list[dict[str, Any]]:
     if path.exists():
         data = path.read_bytes()
         if not data.endswith(b"\n") and data:
-            write_text(path, data[: data.rfind(b"\n") + 1].decode("utf-8"))
+            write_text(path, [data[: data.rfind(b"\n") + 1].decode("utf-8")])
     return rows
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rungs.corpus import Corpus, label_spans, nearest
 from rungs.errors import GoldenError
 from rungs.measure.golden import KINDS, Label
-from rungs.measure.mining.files import counts, json_lines, write_text
+from rungs.measure.textfiles import json_lines, write_lines
 from rungs.measure.wording import content_words, wording_of
 
 __all__ = [
@@ -103,7 +103,7 @@ def write_drafts(drafts: Iterable[Draft], out: Path | None) -> None:
     if out is None:
         print("\n".join(lines))
     else:
-        write_text(out, "".join(f"{line}\n" for line in lines))
+        write_lines(out, lines)
 
 
 def read_drafts(path: Path) -> list[Draft]:
@@ -172,3 +172,9 @@ def overlap_of(question: str, labels: Iterable[Label], corpus: Corpus) -> float:
     if not asked:
         return 0.0
     return max((len(asked & content_words(wording_of(label, corpus))) / len(asked) for label in labels), default=0.0)
+
+
+def counts(counted: Mapping[str, int]) -> str:
+    """Reasons and how often each held, the most frequent first."""
+    most_first = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n} {reason}" for reason, n in most_first) or "none"

@@ -13,8 +13,7 @@ from rungs.corpus.prose_outline import SEPARATOR
 from rungs.corpus.walk import decode
 from rungs.errors import GoldenError, SettingsError
 from rungs.measure.mining.commits import Change, Commit, blobs_of, commits_of, opened, shown_path
-from rungs.measure.mining.drafts import Draft, Drafts, overlap_of, resolved
-from rungs.measure.mining.files import counts
+from rungs.measure.mining.drafts import Draft, Drafts, counts, overlap_of, resolved
 from rungs.measure.mining.questions import chore, cleaned, plain, tidy, too_short
 
 __all__ = ["mine_history"]

@@ -11,11 +11,12 @@ from typing import Any
 from rungs.corpus import Corpus, SourceFile, symbols
 from rungs.errors import CorpusError, GoldenError
 from rungs.measure.mining.changelog import bullets
-from rungs.measure.mining.drafts import Draft, Drafts, overlap_of
-from rungs.measure.mining.files import counts, json_lines, printable, read_text
+from rungs.measure.mining.drafts import Draft, Drafts, counts, overlap_of
 from rungs.measure.mining.names import Names
 from rungs.measure.mining.questions import chore, cleaned, plain, storable, too_short
+from rungs.measure.textfiles import json_lines, read_text
 from rungs.measure.wording import content_words
+from rungs.terminal import printable
 
 __all__ = ["mine_issues"]
 

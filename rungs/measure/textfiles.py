@@ -1,23 +1,15 @@
-"""Files of one JSON object a line, and what of them may be shown on a terminal."""
+"""Text files of one JSON object a line: read with errors that name the line, written whole or not at all."""
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rungs.errors import CorpusError, GoldenError
 
-__all__ = ["counts", "json_lines", "printable", "read_text", "write_text"]
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or none."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
-    except OSError as error:
-        raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+__all__ = ["json_lines", "read_text", "write_lines", "write_text"]
 
 
 def read_text(path: Path, trouble: type[CorpusError] | type[GoldenError]) -> str:
@@ -51,13 +43,30 @@ def json_lines(
             ) from None
 
 
-def counts(counted: Mapping[str, int]) -> str:
-    """Reasons and how often each held, the most frequent first."""
-    most_first = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{n} {reason}" for reason, n in most_first) or "none"
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """`write_text`, of lines without their ends."""
+    write_text(path, (line + "\n" for line in lines))
 
 
-def printable(text: str) -> str:
-    """Text from a corpus or a history as one that cannot drive the terminal: control characters become visible."""
-    shown = (c if c.isprintable() else "    " if c == "\t" else f"\\x{ord(c):02x}" for c in text)
-    return "".join(shown).encode("utf-8", "backslashreplace").decode("utf-8")
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    """Write a text; a reader never sees half of it, and a crash leaves the one before.
+
+    Raises
+    ------
+    GoldenError
+        When it cannot be written.
+    """
+    whole = path.resolve()  # a link stays a link
+    temporary = None
+    try:
+        mode = whole.stat().st_mode & 0o777 if whole.exists() else 0o644
+        handle, temporary = tempfile.mkstemp(dir=whole.parent, prefix=f".{whole.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(whole)
+    except OSError as error:
+        raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
