@@ -245,8 +245,8 @@ PAIRED_SAYS = (
     "difference that these questions could have shown"
 )
 POOLED_SAYS = (
-    "Strict and pooled, on the {n} questions of which everything that five systems put into their first eight was judged, "
-    "blind (`golden/README.md`)"
+    "Strict and pooled, on the {n} questions whose pool was judged, blind (`golden/README.md`); the last column says how much "
+    "of a row's first eight hits was in it"
 )
 _COLUMNS = ("recall@8", "recall@40", "mrr", "tokens_to_answer")
 

@@ -34,6 +34,7 @@ class Span:
     end_line: int
 
 
+@lru_cache(maxsize=2048)  # chunks, names, labels and places are all cut from the same reading
 def outline_of(file: SourceFile) -> Outline:
     """Read a file as its language; a language without a reader has an outline without symbols."""
     lines = file.lines
@@ -50,12 +51,7 @@ def outline_of(file: SourceFile) -> Outline:
 
 def symbols(file: SourceFile) -> list[Symbol]:
     """List everything a file names, in order, with what is nested inside."""
-    return list(_known(file))
-
-
-@lru_cache(maxsize=128)  # labels of a golden file name the same file many times
-def _known(file: SourceFile) -> tuple[Symbol, ...]:
-    return tuple(outline_of(file).walk())
+    return list(outline_of(file).walk())
 
 
 def label_spans(file: SourceFile, symbol: str) -> list[Span]:

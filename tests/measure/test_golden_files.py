@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rungs.corpus import fetch
-from rungs.measure import load_golden
-from rungs.measure.pooling import Judgements
+from rungs.measure import coverage, labels_needed, load_golden
+from rungs.measure.pooling import Judgements, agreement
 from rungs.measure.second_reader import read_answers
 from rungs.measure.wording import overlaps
 
@@ -118,3 +118,28 @@ def test_what_was_judged_right_is_under_also(celery):
     right = {key for key, verdict in judgements.of("first", golden).items() if verdict == "right"}
     assert len(judgements.questions(golden)) == 60
     assert right == {(q.id, label.text) for q in golden.questions for label in q.also}
+
+
+def test_the_page_says_what_was_judged(celery):
+    page = " ".join((GOLDEN / "README.md").read_text(encoding="utf-8").split())
+    golden = load_golden(GOLDEN / "celery.heldout.jsonl", celery)
+    judgements = Judgements(GOLDEN / "celery.heldout.judgements.jsonl")
+    right = [q for q in golden.questions if q.also]
+    assert f"That is {len(judgements.of('first', golden)):,} places" in page
+    assert f"- {sum(len(q.also) for q in right)} were right and are under `also` of five questions" in page
+    assert len(right) == 5
+    assert agreement(judgements, "first", "second", golden).agreed["value"] == 1
+    found = agreement(judgements, "first", "third", golden)
+    shown = f"{found.agreed['value']:.3f} [{found.agreed['low']:.3f}, {found.agreed['high']:.3f}]"
+    assert f"agreement {shown} on the {found.n} that neither was unsure of, Cohen's kappa {found.kappa:.2f}" in page
+
+
+def test_the_page_says_what_nothing_asks_about(celery):
+    page = (GOLDEN / "README.md").read_text(encoding="utf-8")
+    found = coverage(load_golden(GOLDEN / "celery.jsonl", celery))
+    assert f"{len(found.untouched)} of the {len(found.files)} folders have no tuning label" in page
+
+
+def test_the_front_page_says_how_many_labels_it_takes():
+    page = (GOLDEN.parent / "README.md").read_text(encoding="utf-8")
+    assert f"0.25 needs {labels_needed(0.25, 0.3)}, one of 0.08 needs {labels_needed(0.08, 0.3)}" in page
