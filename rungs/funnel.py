@@ -294,6 +294,7 @@ class Funnel(BaseRetriever):
 
 
 _FUSED = ("dense", "bm25")
+_DEFAULT = Settings()
 
 
 @dataclass(frozen=True)
@@ -315,10 +316,10 @@ class Routing:
     """
 
     names: NameTable | None = None
-    prose: str = "dense"
-    blend: float = 0.0
-    k: float = 60
-    bm25_weight: float = 1.0
+    prose: str = _DEFAULT.prose_mode
+    blend: float = _DEFAULT.name_weight
+    k: float = _DEFAULT.rrf_k
+    bm25_weight: float = _DEFAULT.bm25_weight
     regex: bool = False
 
     @classmethod

@@ -127,8 +127,8 @@ class FusionRetriever(BaseRetriever):
 
     Parameters
     ----------
-    retrievers
-        By channel name.
+    channels
+        The retrievers by name.
     top_k
         How many hits to return at most.
     k, weights
@@ -148,7 +148,7 @@ class FusionRetriever(BaseRetriever):
 
     def __init__(
         self,
-        retrievers: Mapping[str, BaseRetriever],
+        channels: Mapping[str, BaseRetriever],
         *,
         top_k: int = 8,
         k: float = K,
@@ -162,21 +162,31 @@ class FusionRetriever(BaseRetriever):
         }.items():
             if number < 1:
                 raise ValueError(f"{name} is {number}; it must be at least 1")
-        if unknown := set(candidates or ()) - set(retrievers):
-            raise ValueError(f"candidates for {min(unknown)!r}, which is no channel; there is {', '.join(retrievers)}")
-        _weights(retrievers, weights)
+        if unknown := set(candidates or ()) - set(channels):
+            raise ValueError(f"candidates for {min(unknown)!r}, which is no channel; there is {', '.join(channels)}")
+        _weights(channels, weights)
         super().__init__()
-        self.retrievers = dict(retrievers)
+        self.channels = dict(channels)
         self.top_k = top_k
         self.k = k
         self.weights = dict(weights or {})
         self.candidates = dict(candidates or {})
         self.relative = relative
 
+    def with_channels(self, channels: Mapping[str, BaseRetriever]) -> "FusionRetriever":
+        """The same fusion of other retrievers, under the same names."""
+        return FusionRetriever(
+            channels,
+            top_k=self.top_k,
+            k=self.k,
+            weights=self.weights,
+            candidates=self.candidates,
+            relative=self.relative,
+        )
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         lists = {
-            name: retriever.retrieve(query_bundle)[: self.candidates.get(name)]
-            for name, retriever in self.retrievers.items()
+            name: channel.retrieve(query_bundle)[: self.candidates.get(name)] for name, channel in self.channels.items()
         }
         return self.fuse(lists)[: self.top_k]
 

@@ -367,6 +367,12 @@ class RoutedRetriever(BaseRetriever):
         self.channels = dict(channels)
         self.router, self.top_k, self.names, self.prose, self.blend = router, top_k, names, prose, blend
 
+    def with_channels(self, channels: Mapping[str, BaseRetriever]) -> "RoutedRetriever":
+        """The same routes to other retrievers, under the same names."""
+        return RoutedRetriever(
+            channels, self.router, top_k=self.top_k, names=self.names, prose=self.prose, blend=self.blend
+        )
+
     def answer(self, query: QueryBundle | str) -> Answer:
         """Answer, and say how."""
         bundle = QueryBundle(query) if isinstance(query, str) else query

@@ -196,7 +196,7 @@ def modal(mode: str, dense: str = "01", bm25: str = "12", **routing) -> Funnel:
     channels = {"dense": Channel("dense", dense), "bm25": Channel("bm25", bm25)}
     if (names := routing.get("names")) is not None:
         channels["definition"] = DefinitionRetriever(names, lambda ids: [node for node in NODES if node.node_id in ids])
-    return Funnel(channels, mode=mode, embed_model=Embedder(), routing=Routing(**routing))
+    return Funnel(channels, mode=mode, embed_model=Embedder(), routing=Routing(**{"prose": "dense", **routing}))
 
 
 def asked(f: Funnel) -> list[str]:
@@ -366,6 +366,10 @@ def test_steps_and_hits_share_nothing():
     assert all("scores" not in node.metadata and node.metadata["path"].startswith("src/") for node in NODES)
     again = f.trace("on Pool.f3")
     assert all(hit.node.metadata["path"] != "elsewhere" for step in again for hit in step.hits)
+
+
+def test_a_routing_that_nobody_described_is_that_of_the_settings():
+    assert Routing() == Routing.from_settings(Settings(), None)
 
 
 def test_with_channels_keeps_the_routing():

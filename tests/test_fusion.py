@@ -12,6 +12,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from rungs.fusion import FusionRetriever, contribution, reciprocal_rank_fusion, relative_score_fusion
 from rungs.hits import make_hit
+from rungs.measure.shared import share
 
 
 def hits(names: Sequence[str], channel: str = "", scores: Sequence[float] = ()) -> list[NodeWithScore]:
@@ -314,6 +315,28 @@ def test_a_channel_that_puts_up_fewer_candidates_has_less_say():
     assert ids(FusionRetriever(found, k=60).retrieve("q"))[0] == "X"
     few = FusionRetriever(found, k=60, candidates={"bm25": 2}).retrieve("q")
     assert ids(few) == ["A", "D", "B", "E", "X", "F"]
+
+
+def test_with_channels_keeps_everything_else():
+    options = {"top_k": 3, "k": 5, "weights": {"bm25": 2.0}, "candidates": {"bm25": 2}, "relative": True}
+    other = {"bm25": Fixed(hits("A")), "dense": Fixed(hits("B"))}
+    again = FusionRetriever({"bm25": Fixed([]), "dense": Fixed([])}, **options).with_channels(other)
+    assert again.channels == other
+    assert {name: getattr(again, name) for name in options} == options
+
+
+def test_fusions_measured_together_ask_a_channel_once():
+    class Counted(Fixed):
+        asked = 0
+
+        def _retrieve(self, query_bundle):
+            Counted.asked += 1
+            return super()._retrieve(query_bundle)
+
+    channels = {"bm25": Counted(hits("AB")), "dense": Fixed(hits("BC"))}
+    both = share({k: FusionRetriever(channels, k=k) for k in (1, 60)})
+    assert [ids(retriever.retrieve("q"))[0] for retriever in both.values()] == ["B", "B"]
+    assert Counted.asked == 1
 
 
 def test_the_retriever_hands_on_k_weights_and_the_method():

@@ -393,6 +393,13 @@ def routed(names: NameTable | None, bm25: Sequence[str] = ("use#1", "use#2"), **
     return RoutedRetriever(channels, options.pop("router", Router(names)), names=names, **options)
 
 
+def test_with_channels_keeps_the_routes(names: NameTable):
+    first = routed(names, prose="dense", blend=0.5, top_k=3)
+    again = first.with_channels({**first.channels, "bm25": Channel("bm25", ["other#1"])})
+    assert (again.router, again.top_k, again.names, again.prose, again.blend) == (first.router, 3, names, "dense", 0.5)
+    assert "other#1" in ids(again.retrieve("retry_policy"))
+
+
 def test_definitions_of_a_name_come_in_order_with_falling_scores(names: NameTable):
     found = definitions(names).retrieve("Task.retry")
     assert ids(found) == ["Task.retry#1", "Task.retry#2", "test#1"]
