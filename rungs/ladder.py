@@ -227,13 +227,15 @@ def _read_back(path: Path) -> Report | None:
         return None  # damaged: measure again
 
 
-_SHOWS_ONLY = frozenset({"cli.py", "plots.py", "copying.py"})  # no figure depends on these
+_SHOWS_ONLY = frozenset({"cli", "plots", "copying"})  # modules and packages that no figure depends on
 
 
 def _code_sha256() -> str:
     digest = hashlib.sha256()
     root = Path(str(resources.files("rungs")))
-    for path in sorted(p for p in root.rglob("*.py") if p.relative_to(root).as_posix() not in _SHOWS_ONLY):
+    for path in sorted(
+        p for p in root.rglob("*.py") if p.relative_to(root).parts[0].removesuffix(".py") not in _SHOWS_ONLY
+    ):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -93,8 +93,8 @@ def test_the_ci_snippet_is_yaml_that_runs_the_gate() -> None:
 
 
 def test_every_command_is_in_the_table() -> None:
-    from rungs.cli import _parser
+    from rungs.cli.parser import make_parser
 
-    commands = set(_parser()._subparsers._group_actions[0].choices)
+    commands = set(make_parser()._subparsers._group_actions[0].choices)
     listed = set(re.findall(r"^\| `rungs (\w+)", README.partition("## Commands")[2], re.MULTILINE))
     assert listed == commands
