@@ -271,7 +271,7 @@ def judge_widget(session: JudgingSession) -> "VBox":
     Returns
     -------
     ipywidgets.VBox
-        Progress, question, place, source, buttons, and a line for errors, in this order.
+        Progress, buttons, a line for errors, question, place, and source, in this order.
     """
     import ipywidgets as widgets
 
@@ -299,7 +299,7 @@ def judge_widget(session: JudgingSession) -> "VBox":
     for button in buttons:
         button.on_click(clicked)
     show()
-    return widgets.VBox([bar, question, place, source, widgets.HBox(buttons), said])
+    return widgets.VBox([bar, widgets.HBox(buttons), said, question, place, source])  # buttons that do not wander
 
 
 def _escaped(text: str) -> str:

@@ -351,7 +351,7 @@ def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
 
 
 def parts(widget) -> dict:
-    bar, question, place, source, row, said = widget.children
+    bar, row, said, question, place, source = widget.children
     buttons = {button.description: button for button in row.children}
     return {"bar": bar, "q": question, "place": place, "source": source, "said": said, **buttons}
 
