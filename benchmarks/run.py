@@ -1,7 +1,7 @@
 """Speed as ratios, each side by side in one run. Nothing here is a test: run it on a quiet machine.
 
 make bench            every benchmark
-python benchmarks/run.py shared|index|dense|lexical
+python benchmarks/run.py shared|index|dense|lexical|hybrid
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,10 +102,7 @@ def dense(bench: Workbench) -> dict:
     funnel, store, embedder = bench.funnel(search_mode="dense"), bench.index().store, bench.embedder()
 
     def raw(query: str) -> None:
-        vector = embedder.get_query_embedding(query)
-        store.client.search(
-            store.collection_name, [vector], limit=40, anns_field=store.embedding_field, output_fields=[]
-        )
+        _raw_vectors(store, embedder.get_query_embedding(query))
 
     _times(funnel.search, queries), _times(raw, queries)
     ours = np.median([_times(funnel.search, queries) for _ in range(ROUNDS)])
@@ -140,14 +138,7 @@ def lexical(bench: Workbench) -> dict:
         return best[np.argsort(-scores[best])]
 
     def raw_milvus(query: str) -> object:
-        return store.client.search(
-            store.collection_name,
-            [" ".join(terms[query])],
-            limit=TOP_K,
-            anns_field=store.sparse_embedding_field,
-            output_fields=[],
-            search_params={"params": {"drop_ratio_search": 0.0}},
-        )
+        return _raw_terms(store, " ".join(terms[query]))
 
     runs: dict[str, Callable[[str], object]] = {
         "BM25sRetriever": BM25sRetriever(nodes, tokens, top_k=TOP_K).retrieve,
@@ -155,11 +146,7 @@ def lexical(bench: Workbench) -> dict:
         "MilvusBM25Retriever": MilvusBM25Retriever(store, top_k=TOP_K).retrieve,
         "milvus": raw_milvus,
     }
-    for run in runs.values():
-        _times(run, queries)
-    times = [{name: _times(run, queries) for name, run in runs.items()} for _ in range(ROUNDS)]
-    # the best of a query's rounds: what else the machine did meanwhile is not the engine's
-    p50 = {name: float(np.median(np.min([one[name] for one in times], axis=0))) for name in runs}
+    p50 = _p50(runs, queries)
     return {
         "queries": len(queries),
         "rows": len(nodes),
@@ -168,6 +155,68 @@ def lexical(bench: Workbench) -> dict:
         "ratio_to_bm25s": round(p50["BM25sRetriever"] / p50["bm25s"], 2),
         "ratio_to_milvus": round(p50["MilvusBM25Retriever"] / p50["milvus"], 2),
     }
+
+
+def hybrid(bench: Workbench) -> dict:
+    """p50 of the hybrid and the auto funnel, against the query's embedding and Milvus' own two searches for ids.
+
+    Beside them LlamaIndex's QueryFusionRetriever over the same channels, so that only the fusing differs.
+    """
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.retrievers import QueryFusionRetriever
+
+    golden = load_golden(REPOSITORY / "golden" / "celery.jsonl", bench.corpus)
+    queries = [question.q for question in golden.questions]
+    store, embedder = bench.index().store, bench.embedder()
+    terms = {query: " ".join(dict.fromkeys(tokenize(query))) for query in queries}
+    ours, auto = bench.funnel(search_mode="hybrid"), bench.funnel(search_mode="auto")
+    peer = QueryFusionRetriever(
+        [ours.channels["dense"], ours.channels["bm25"]],
+        llm=MockLLM(),
+        mode="reciprocal_rerank",
+        similarity_top_k=TOP_K,
+        num_queries=1,
+        use_async=False,
+    )
+
+    def raw(query: str) -> None:
+        _raw_vectors(store, embedder.get_query_embedding(query))
+        _raw_terms(store, terms[query])
+
+    runs = {"hybrid": ours.search, "auto": auto.search, "QueryFusionRetriever": peer.retrieve, "raw": raw}
+    p50 = _p50(runs, queries)
+    return {
+        "queries": len(queries),
+        "top_k": TOP_K,
+        "p50_ms": {name: round(ms, 1) for name, ms in p50.items()},
+        "ratio_to_raw": {name: round(ms / p50["raw"], 2) for name, ms in p50.items() if name != "raw"},
+    }
+
+
+def _raw_vectors(store: Any, vector: list[float]) -> object:
+    return store.client.search(
+        store.collection_name, [vector], limit=TOP_K, anns_field=store.embedding_field, output_fields=[]
+    )
+
+
+def _raw_terms(store: Any, terms: str) -> object:
+    return store.client.search(
+        store.collection_name,
+        [terms],
+        limit=TOP_K,
+        anns_field=store.sparse_embedding_field,
+        output_fields=[],
+        search_params={"params": {"drop_ratio_search": 0.0}},
+    )
+
+
+def _p50(runs: dict[str, Callable[[str], object]], queries: list[str]) -> dict[str, float]:
+    """Median milliseconds of each, in turn over the same queries, after a round that warms up."""
+    for run in runs.values():
+        _times(run, queries)
+    times = [{name: _times(run, queries) for name, run in runs.items()} for _ in range(ROUNDS)]
+    # the best of a query's rounds: what else the machine did meanwhile is not the engine's
+    return {name: float(np.median(np.min([one[name] for one in times], axis=0))) for name in runs}
 
 
 def _times(run: Callable[[str], object], queries: list[str]) -> list[float]:
@@ -182,7 +231,7 @@ def _times(run: Callable[[str], object], queries: list[str]) -> list[float]:
 
 def main() -> None:
     """Run the benchmarks named on the command line, or all, and print JSON."""
-    known = {"index": index, "dense": dense, "lexical": lexical, "shared": shared}
+    known = {"index": index, "dense": dense, "lexical": lexical, "hybrid": hybrid, "shared": shared}
     names = sys.argv[1:] or list(known)
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"no benchmark {unknown[0]!r}; choose from {', '.join(known)}")
