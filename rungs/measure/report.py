@@ -7,8 +7,6 @@ Infinity is not JSON. A median ``tokens_to_answer`` that half of the questions n
 import html
 import json
 import math
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.errors import RunError
 from rungs.measure.split import is_held_out
+from rungs.measure.textfiles import write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,19 +139,14 @@ class Report:
         return report
 
     def save(self, path: str | Path) -> None:
-        """Write the JSON form; a reader never sees half of it."""
-        path = Path(path)
-        text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        """Write the JSON form; a reader never sees half of it. Parent folders are made.
+
+        Raises
+        ------
+        RunError
+            When it cannot be written.
+        """
+        write_json(Path(path), self.to_dict(), RunError)
 
     @classmethod
     def load(cls, path: str | Path) -> "Report":

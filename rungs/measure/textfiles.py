@@ -1,4 +1,4 @@
-"""Text files of one JSON object a line: read with errors that name the line, written whole or not at all."""
+"""Text and JSON files: read with errors that name the line, written whole or not at all."""
 
 import json
 import os
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rungs.errors import CorpusError, GoldenError
+from rungs.errors import GoldenError, RungsError
 
-__all__ = ["json_lines", "read_text", "write_lines", "write_text"]
+__all__ = ["json_lines", "read_text", "write_json", "write_lines", "write_text"]
 
 
-def read_text(path: Path, trouble: type[CorpusError] | type[GoldenError]) -> str:
+def read_text(path: Path, trouble: type[RungsError]) -> str:
     """The text of a UTF-8 file, or an error of the kind wanted that says what is wrong with it."""
     try:
         data = path.read_bytes()
@@ -24,9 +24,7 @@ def read_text(path: Path, trouble: type[CorpusError] | type[GoldenError]) -> str
         raise trouble(f"{path}:{line}: not UTF-8; save the file as UTF-8") from None
 
 
-def json_lines(
-    path: Path, trouble: type[CorpusError] | type[GoldenError], text: str | None = None
-) -> Iterator[tuple[int, Any]]:
+def json_lines(path: Path, trouble: type[RungsError], text: str | None = None) -> Iterator[tuple[int, Any]]:
     """The JSON value of each line that is not blank, with its number."""
     # not splitlines(): U+2028 and its like are legal inside a JSON string and must not shift the numbering
     for number, line in enumerate((read_text(path, trouble) if text is None else text).split("\n"), 1):
@@ -48,12 +46,22 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     write_text(path, (line + "\n" for line in lines))
 
 
-def write_text(path: Path, pieces: Iterable[str]) -> None:
+def write_json(path: Path, data: Any, trouble: type[RungsError]) -> None:
+    """`write_text`, of one JSON value; parent folders are made."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=False, indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise trouble(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+    write_text(path, (text, "\n"), trouble)
+
+
+def write_text(path: Path, pieces: Iterable[str], trouble: type[RungsError] = GoldenError) -> None:
     """Write a text; a reader never sees half of it, and a crash leaves the one before.
 
     Raises
     ------
-    GoldenError
+    trouble
         When it cannot be written.
     """
     whole = path.resolve()  # a link stays a link
@@ -66,7 +74,7 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
         Path(temporary).chmod(mode)
         Path(temporary).replace(whole)
     except OSError as error:
-        raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+        raise trouble(f"{path}: cannot be written ({error.strerror}); check the folder") from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.errors import RunError
 from rungs.measure.table import Table
+from rungs.measure.textfiles import write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,16 +93,14 @@ class JudgedRun:
         return cls(**{name: data[name] for name in names})
 
     def save(self, path: str | Path) -> None:
-        """Write the JSON form."""
-        path = Path(path)
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
-            partial.write_text(text + "\n", encoding="utf-8")
-            partial.replace(path)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+        """Write the JSON form; a reader never sees half of it. Parent folders are made.
+
+        Raises
+        ------
+        RunError
+            When it cannot be written.
+        """
+        write_json(Path(path), self.to_dict(), RunError)
 
     @classmethod
     def load(cls, path: str | Path) -> "JudgedRun":

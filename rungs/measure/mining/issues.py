@@ -12,7 +12,7 @@ from rungs.corpus import Corpus, SourceFile, symbols
 from rungs.errors import CorpusError, GoldenError
 from rungs.measure.mining.changelog import bullets
 from rungs.measure.mining.drafts import Draft, Drafts, counts, overlap_of
-from rungs.measure.mining.names import Names
+from rungs.measure.mining.mentions import Mentions
 from rungs.measure.mining.questions import chore, cleaned, plain, storable, too_short
 from rungs.measure.textfiles import json_lines, read_text
 from rungs.measure.wording import content_words
@@ -55,7 +55,7 @@ def mine_issues(path: Path, corpus: Corpus) -> list[Draft]:
     GoldenError
         If no issue or bullet gave a draft; the message counts the reasons.
     """
-    known = Names(corpus)
+    known = Mentions(corpus)
     drafts: list[Draft] = []
     dropped: Counter[str] = Counter()
     ids: set[str] = set()

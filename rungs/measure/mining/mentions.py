@@ -8,7 +8,7 @@ from rungs.corpus import Corpus, symbols
 from rungs.measure.golden import Label
 from rungs.measure.mining.drafts import resolved
 
-__all__ = ["Names"]
+__all__ = ["Mentions"]
 
 _FEW_LABELS = 5  # suggested for one text
 _TRACE = re.compile(r'File "([^"\n]{1,400})", line \d{1,9}, in ([^\s]{1,200})')
@@ -17,8 +17,8 @@ _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _MAX_BODY = 100_000
 
 
-class Names:
-    """What a corpus defines, by every name that it may be called."""
+class Mentions:
+    """Finds the places of a corpus that a text mentions: what is defined there, by every name that it may be called."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
