@@ -271,6 +271,9 @@ def test_lexical_and_routing_is_solved(bench, golden, positives):
     assert 0 < auto < 1 and 0 < perfect < 1 and above > 0
     shared = solved.exercise_3(bench, golden)
     assert 8 >= shared["hybrid k=1"] > shared["hybrid k=60"] > 0
+    stemmed = solved.exercise_4(bench, golden)
+    assert (stemmed["bm25"].verdict, stemmed["bm25"].value > 0) == ("better", True)
+    assert stemmed["hybrid"].verdict.startswith(("not readable", "equivalent"))
 
 
 def test_taking_turns_gives_each_node_once():
