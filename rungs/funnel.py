@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from rungs.dense import DenseRetriever
 from rungs.errors import SettingsError
 from rungs.fusion import reciprocal_rank_fusion
-from rungs.hits import metadata_filters
+from rungs.hits import metadata_filters, scores_of
 from rungs.index import Index
 from rungs.lexical import MilvusBM25Retriever, nodes_by_id
 from rungs.names import NameTable
@@ -410,7 +410,7 @@ def _hit_dict(rank: int, hit: NodeWithScore) -> dict[str, Any]:
         "rank": rank,
         **{key: data.get(key) for key in keys},
         "score": hit.score,
-        "scores": data.get("scores", {}),
+        "scores": scores_of(hit.node),
         "text": hit.node.get_content(),
     }
 
@@ -418,7 +418,7 @@ def _hit_dict(rank: int, hit: NodeWithScore) -> dict[str, Any]:
 def _hit_row(rank: int, hit: NodeWithScore) -> str:
     data = hit.node.metadata
     where = f"{data.get('path')}:{data.get('start_line')}-{data.get('end_line')}"
-    scores = ", ".join(f"{name} {score:.3f}" for name, score in data.get("scores", {}).items())
+    scores = ", ".join(f"{name} {score:.3f}" for name, score in scores_of(hit.node).items())
     lines = hit.node.get_content().splitlines()
     text = "\n".join(lines[:_HTML_TEXT_LINES] + (["…"] if len(lines) > _HTML_TEXT_LINES else []))
     symbol = str(data.get("symbol") or "")

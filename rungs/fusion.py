@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from rungs.hits import scores_of
+
 __all__ = ["FusionRetriever", "contribution", "reciprocal_rank_fusion", "relative_score_fusion"]
 
 K = 60
@@ -232,7 +234,7 @@ def _merged(
     for channel, hits in lists.items():
         for hit in hits:
             known = scores.setdefault(hit.node.node_id, {})
-            own = hit.node.metadata.get("scores") or ({channel: float(hit.score)} if hit.score is not None else {})
+            own = scores_of(hit.node) or ({channel: float(hit.score)} if hit.score is not None else {})
             known.update({key: value for key, value in own.items() if key not in known})
             first.setdefault(hit.node.node_id, hit)
     best = {one: min(rank for channel, rank in ranks[one].items() if weights[channel]) for one in totals}

@@ -3,15 +3,21 @@
 Used by every retriever here; copied along with any of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
-__all__ = ["make_hit", "metadata_filters", "store_filters"]
+__all__ = ["make_hit", "metadata_filters", "scores_of", "store_filters"]
 
 _LAST_CHARACTER = "\U0010ffff"
+
+
+def scores_of(node: BaseNode) -> dict[str, float]:
+    """What the channels said of a node; nothing where its ``scores`` are somebody else's and no mapping."""
+    scores = node.metadata.get("scores")
+    return dict(scores) if isinstance(scores, Mapping) else {}
 
 
 def make_hit(node: BaseNode, channel: str, score: float) -> NodeWithScore:
@@ -26,7 +32,7 @@ def make_hit(node: BaseNode, channel: str, score: float) -> NodeWithScore:
     score
         Also the hit's own ``score``; higher is better.
     """
-    metadata = {**node.metadata, "scores": {**node.metadata.get("scores", {}), channel: float(score)}}
+    metadata = {**node.metadata, "scores": {**scores_of(node), channel: float(score)}}
     copy = node.model_copy(
         update={
             "metadata": metadata,

@@ -14,6 +14,7 @@ Does not fix what BM25 itself cannot do (see `rungs.lexical`); and every process
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,8 @@ class BM25sRetriever(BM25Retriever):
     Raises
     ------
     ValueError
-        When ``top_k`` is less than 1, when there are not as many nodes as terms, or for filters that cannot be kept to.
+        When ``top_k`` is less than 1, for a ``k1`` or ``b`` that is no weight, when there are not as many nodes as terms,
+        or for filters that cannot be kept to.
     """
 
     def __init__(
@@ -79,8 +81,8 @@ class BM25sRetriever(BM25Retriever):
         b: float = B,
         existing_bm25: "bm25s.BM25 | None" = None,
     ) -> None:
-        if top_k < 1:
-            raise ValueError(f"top_k is {top_k}; it must be at least 1")
+        if not (0 <= k1 < math.inf and 0 <= b <= 1):
+            raise ValueError(f"k1 is {k1} and b is {b}; k1 must be at least 0, b between 0 and 1")
         if existing_bm25 is None:
             if tokens is None:
                 tokens = [tokenize(node.get_content(metadata_mode=MetadataMode.NONE)) for node in nodes]
@@ -114,6 +116,8 @@ class BM25sRetriever(BM25Retriever):
 
     @top_k.setter
     def top_k(self, top_k: int) -> None:
+        if top_k < 1:
+            raise ValueError(f"top_k is {top_k}; it must be at least 1")
         self.similarity_top_k = top_k
 
     @property

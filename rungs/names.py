@@ -150,7 +150,8 @@ class NameTable:
 
     def _joined(self, bare: str) -> list[int]:
         """``Task-retry`` or ``task_retry`` for ``Task.retry``: two last parts written as one."""
-        return self._pairs.get(_squeeze(bare), [])
+        squeezed = _squeeze(bare)
+        return self._pairs.get(squeezed, []) if squeezed else []  # of "--" nothing is left
 
     @cached_property
     def _pairs(self) -> dict[str, list[int]]:
@@ -196,6 +197,8 @@ class NameTable:
         depth = min(len(parts), 2)
         wanted = ".".join(parts[-depth:])
         folded = fold(wanted)
+        if len(folded) > _LONGEST:
+            return []  # comparing two of those letter by letter takes minutes, and nobody mistyped one
         allowed = min(3, len(folded) // 7)
         if not allowed:
             return []
@@ -234,6 +237,7 @@ class NameTable:
 
 
 _FEWEST_LETTERS = 6
+_LONGEST = 256
 _NEAREST = 40
 QUOTES = "`'\"“”‘’«»<>[]{},;!?"
 _AROUND = QUOTES + "()"

@@ -20,7 +20,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from rungs.fusion import reciprocal_rank_fusion
-from rungs.hits import make_hit
+from rungs.hits import make_hit, scores_of
 from rungs.names import QUOTES, NameTable, bare_name
 
 __all__ = [
@@ -254,7 +254,7 @@ def definitions_first(definitions: Sequence[NodeWithScore], uses: Sequence[NodeW
     """
     said: dict[str, dict[str, float]] = {}
     for hit in (*definitions, *uses):
-        said.setdefault(hit.node.node_id, {}).update(hit.node.metadata.get("scores", {}))
+        said.setdefault(hit.node.node_id, {}).update(scores_of(hit.node))
     firsts = {hit.node.node_id: hit for hit in reversed((*definitions, *uses))}
     merged = []
     for rank, name in enumerate(dict.fromkeys(hit.node.node_id for hit in (*definitions, *uses)), start=1):

@@ -204,6 +204,36 @@ def test_a_file_cannot_be_asked_for_in_a_folder_that_is_not_there(shop, capsys, 
     assert f"{option} {tmp_path} is a folder" in run(capsys, *argv, str(tmp_path))[2]
 
 
+@pytest.mark.parametrize("option", ["--save", "--ledger", "--save-judged"])
+def test_what_a_command_reads_is_not_written_over(shop, capsys, golden, option):
+    before = golden.read_bytes()
+    code, out, err = run(capsys, "eval", "--corpus", "shop", str(golden), "--quiet", option, str(golden))
+    assert (code, out) == (2, "")
+    assert f"{option} {golden} is read by this command" in err
+    assert golden.read_bytes() == before
+
+
+def test_drafts_are_not_written_over_a_file(shop, capsys, tmp_path):
+    issues, out = tmp_path / "issues.md", tmp_path / "labels.jsonl"
+    issues.write_text("- `Basket.add` fails\n")
+    out.write_text("precious")
+    code, _, err = run(capsys, "mine", "issues", str(issues), "--corpus", "shop", "--out", str(out))
+    assert (code, out.read_text()) == (2, "precious")
+    assert "exists already" in err
+
+
+def test_a_name_that_could_drive_the_terminal_is_shown_in_an_error(capsys):
+    code, _, err = run(capsys, "compare", "\x1b[31mred.json", "b.json")
+    assert code == 2
+    assert "\x1b" not in err and "\\x1b[31mred.json" in err
+
+
+def test_bytes_that_are_no_text_are_one_line(shop, capsys):
+    code, out, err = run(capsys, "search", "--corpus", "shop", "caf\udce9")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is not UTF-8" in err
+
+
 def test_copy_says_how_to_import(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(capsys, "copy", "hits", "lib/retrieval")
@@ -254,6 +284,9 @@ def test_every_look_at_a_held_out_file_is_counted(shop, golden, capsys, tmp_path
         code, out, _ = run(capsys, "eval", "--corpus", "shop", "--quiet", "--no-latency", str(file))
         assert code == 0
         assert f"look {look}" in out or f"look number {look}" in out
+    code, _, err = run(capsys, "explain", "q1", "--corpus", "shop", "--quiet", "--golden", str(file))
+    assert code == 0
+    assert "shop.heldout is held out: look number 3, counted in the ledger" in err
 
 
 def test_explain_and_regressions_and_sweep_and_smoke(shop, golden, capsys, tmp_path):

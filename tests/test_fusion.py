@@ -299,6 +299,15 @@ def test_a_list_in_which_nothing_fits_gets_a_full_vote_by_relative_scores():
     assert scores["noise"] == scores["right"] == 1.0
 
 
+@pytest.mark.parametrize("own", [None, 0.5, "high", [1]])
+def test_scores_that_somebody_else_keeps_under_that_name_are_no_hindrance(own):
+    node = TextNode(id_="A", text="a", metadata={"scores": own})
+    (fused,) = reciprocal_rank_fusion({"theirs": [NodeWithScore(node=node, score=0.9)]})
+    assert fused.node.metadata["scores"] == {"theirs": 0.9, "rrf": fused.score}
+    assert make_hit(node, "bm25", 2).node.metadata["scores"] == {"bm25": 2.0}
+    assert node.metadata == {"scores": own}
+
+
 # --- the retriever
 
 

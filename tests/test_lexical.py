@@ -497,6 +497,18 @@ def test_settings_may_be_assigned_later():
     assert ids(retriever.retrieve("twin")) == ["t01", "t02"]
 
 
+@pytest.mark.parametrize("setting", [{"k1": -1}, {"k1": float("nan")}, {"k1": float("inf")}, {"b": 5}, {"b": -0.1}])
+def test_weights_that_are_none_are_refused(setting):
+    with pytest.raises(ValueError, match=r"k1 must be at least 0, b between 0 and 1"):
+        BM25sRetriever(NODES, TOKENS, **setting)
+
+
+def test_top_k_is_checked_when_it_is_set_later():
+    retriever = BM25sRetriever(NODES, TOKENS)
+    with pytest.raises(ValueError, match="top_k is 0"):
+        retriever.top_k = 0
+
+
 def test_k1_and_b_are_those_of_the_formula():
     for k1, b in ((0.5, 0.1), (2.0, 1.0)):
         hits = BM25sRetriever(NODES, TOKENS, top_k=100, k1=k1, b=b).retrieve("retry task")

@@ -382,6 +382,12 @@ def definitions(
     return DefinitionRetriever(names, lambda wanted: [node for node in fetch(wanted) if passes(node)], **options)
 
 
+@pytest.mark.parametrize("name", ["--", "@@", "\0", "::", "a" * 9_999])
+def test_what_is_no_name_finds_none(name):
+    odd = NameTable([("m", "__", "code", ["1"]), ("m", "_._", "code", ["2"]), ("m", "b" * 10_000, "code", ["3"])])
+    assert odd.find(name).how == "absent"
+
+
 def routed(names: NameTable | None, bm25: Sequence[str] = ("use#1", "use#2"), **options) -> RoutedRetriever:
     """A retriever over two channels with fixed hits, and over definitions where there are names."""
     channels: dict[str, BaseRetriever] = {

@@ -1,12 +1,14 @@
 """The ``rungs`` command. Errors are one line and exit code 2; ``--debug`` shows where they come from."""
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from rungs.cli.output import check_outputs
 from rungs.cli.parser import make_parser
-from rungs.errors import RungsError
+from rungs.errors import RungsError, SettingsError
+from rungs.terminal import printable
 
 __all__ = ["main"]
 
@@ -17,12 +19,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     _quiet_libraries()
     try:
+        _check_text(args)
         check_outputs(args)
         return args.run(args)
     except RungsError as error:
         if args.debug:
             raise
-        print(f"rungs: {' '.join(str(error).split())}", file=sys.stderr)
+        print(printable(f"rungs: {' '.join(str(error).split())}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("rungs: stopped; what was finished is kept", file=sys.stderr)
@@ -36,8 +39,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.debug:
             raise
         said = " ".join(str(error).split())[:300]
-        print(f"rungs: {type(error).__name__}: {said}; run it again with --debug to see where", file=sys.stderr)
+        print(
+            printable(f"rungs: {type(error).__name__}: {said}; run it again with --debug to see where"), file=sys.stderr
+        )
         return 2
+
+
+def _check_text(args: argparse.Namespace) -> None:
+    """No model and no file takes bytes that are no text."""
+    for name, value in vars(args).items():
+        try:
+            str(value if isinstance(value, str) else "").encode()
+        except UnicodeEncodeError:
+            raise SettingsError(f"{name} {value!r} is not UTF-8; check the encoding of the terminal") from None
 
 
 def _quiet_libraries() -> None:

@@ -30,6 +30,8 @@ def do_judge(args: argparse.Namespace) -> int:
     golden = load_golden(args.golden, bench_of(args).corpus)
     judgements = Judgements(args.judgements or args.golden.with_name(f"{args.golden.stem}.judgements.jsonl"))
     if args.apply:
+        if not judgements.path.is_file():
+            raise SettingsError(f"there is no {judgements.path} to apply; judge first, or name it by --judgements")
         return _apply(golden, judgements, args)
     reports = {str(path): Report.load(path) for path in args.runs}
     of_kind = sum(question.kind == args.kind and not question.negative for question in golden.questions)
@@ -120,6 +122,8 @@ def do_mine(args: argparse.Namespace) -> int:
         raise SettingsError(f"mine {args.what} takes no {flags}; leave out what is of mine history alone")
     if args.what == "confirm" and args.out is None:
         raise SettingsError("confirm needs a golden file to write; give --out FILE")
+    if args.what != "confirm" and args.out is not None and args.out.exists():
+        raise SettingsError(f"--out {args.out} exists already; choose another name")
     corpus = bench_of(args).corpus
     if args.what == "confirm":
         print(mining.confirm_file(args.source, args.out, corpus=corpus))

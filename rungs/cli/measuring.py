@@ -1,6 +1,7 @@
 """Commands that measure, and that say what measurements mean."""
 
 import argparse
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,23 @@ def _further(
     return results
 
 
+def _looked_at(path: Path | None, bench: Any, command: str) -> Any:
+    """The questions of a command that keeps no report; a look at a held-out file is counted all the same."""
+    from rungs.measure import find_golden, load_golden, note_look
+
+    golden = load_golden(path or find_golden(bench.settings.corpus), bench.corpus)
+    if (look := note_look(golden, bench.home / "ledger.jsonl", label=command)) is not None:
+        said = f"{golden.name} is held out: look number {look}, counted in the ledger; choose nothing by it"
+        print(printable(said), file=sys.stderr)
+    return golden
+
+
 def do_gate(args: argparse.Namespace) -> int:
-    from rungs.measure import Report, evaluate, find_golden, gate, load_golden
+    from rungs.measure import Report, evaluate, gate
 
     bench = bench_of(args)
     baseline = Report.load(args.baseline)
-    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
+    golden = _looked_at(args.golden, bench, "gate")
     now = evaluate(bench.funnel(), golden, pooled=baseline.pooled, latency=False, progress=not args.quiet)
     result = gate(baseline, now, margin=args.margin)
     show(result, args)
@@ -98,10 +110,10 @@ def do_gate(args: argparse.Namespace) -> int:
 
 
 def do_smoke(args: argparse.Namespace) -> int:
-    from rungs.measure import Locator, find_golden, load_golden
+    from rungs.measure import Locator, find_golden
 
     bench = bench_of(args)
-    golden = load_golden(args.file or find_golden(f"{bench.settings.corpus}.smoke"), bench.corpus)
+    golden = _looked_at(args.file or find_golden(f"{bench.settings.corpus}.smoke"), bench, "smoke")
     funnel, locator = bench.funnel(), Locator(golden.corpus)
     found = {q.id: _smoked(funnel, q, locator) for q in golden.questions if not q.negative}
     lost = {id: why for id, (rank, why) in found.items() if rank is None}
@@ -133,19 +145,19 @@ def _smoked(funnel: Any, question: Any, locator: Any) -> tuple[int | None, str]:
 
 
 def do_explain(args: argparse.Namespace) -> int:
-    from rungs.measure import explain, find_golden, load_golden
+    from rungs.measure import explain
 
     bench = bench_of(args)
-    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
+    golden = _looked_at(args.golden, bench, "explain")
     return show(explain(bench.funnel(), args.id, golden, k=bench.settings.top_k), args)
 
 
 def do_regressions(args: argparse.Namespace) -> int:
-    from rungs.measure import Report, find_golden, find_regressions, load_golden
+    from rungs.measure import Report, find_regressions
 
     bench = bench_of(args)
     baseline = Report.load(args.baseline)
-    golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
+    golden = _looked_at(args.golden, bench, "regressions")
     found = find_regressions(baseline, bench.funnel(), golden, k=bench.settings.top_k, progress=not args.quiet)
     return show(found, args)
 

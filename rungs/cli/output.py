@@ -56,11 +56,13 @@ def progress_bar(items: Sequence[Any], quiet: bool) -> Iterable[Any]:
     return tqdm(items, unit="query", disable=quiet or len(items) < 2)
 
 
+_INPUTS = ("golden", "queries", "run_file", "source", "answers", "runs", "baseline", "file")
 _OUTPUTS = ("save", "save_judged", "ledger", "out", "picture", "write", "judgements")
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Before minutes are spent: a file that was asked for can lie where it was asked for."""
+    """Before minutes are spent: a file that was asked for can lie where it was asked for, and is none that is read."""
+    read = [one for name in _INPUTS for one in _paths(getattr(args, name, None)) if one.is_file()]
     for name in _OUTPUTS:
         path, flag = getattr(args, name, None), f"--{name.replace('_', '-')}"
         if not isinstance(path, Path) or path == Path():
@@ -69,3 +71,9 @@ def check_outputs(args: argparse.Namespace) -> None:
             raise SettingsError(f"{flag} {path}: there is no folder {path.parent}; make it, or check the path")
         if path.is_dir():
             raise SettingsError(f"{flag} {path} is a folder; name a file")
+        if path.is_file() and any(path.samefile(one) for one in read):
+            raise SettingsError(f"{flag} {path} is read by this command; name another file to write")
+
+
+def _paths(value: Any) -> list[Path]:
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Path)]

@@ -328,6 +328,8 @@ def _registered_root(name: str, home: Path) -> Path | None:
         return Path(json.loads(record.read_text(encoding="utf-8"))["root"])
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise CorpusError(f"{home} is no folder; set RAG_HOME to one, or leave it unset") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusError(f"{record} is damaged: run `rungs index PATH --name {name}` to write it anew") from error
 

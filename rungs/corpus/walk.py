@@ -231,12 +231,13 @@ def _entry_reason(
 def _folder_reason(entry: os.DirEntry[str], siblings: frozenset[str]) -> str:
     name = entry.name
     inside = Path(entry.path)
-    if name in _VENDORED or (inside / "pyvenv.cfg").is_file():
+    # not Path.is_file(), which raises for a folder that may not be entered
+    if name in _VENDORED or os.path.isfile(inside / "pyvenv.cfg"):  # noqa: PTH113
         return "vendored folder"
     if name in _GENERATED or name.endswith((".egg-info", ".dist-info", ".egg")):
         return "generated folder"
     # A Python package may be called ``build``; an output folder has no business holding ``__init__.py``.
-    if name in _OUTPUT and siblings & _BUILDS and not (inside / "__init__.py").is_file():
+    if name in _OUTPUT and siblings & _BUILDS and not os.path.isfile(inside / "__init__.py"):  # noqa: PTH113
         return "generated folder"
     return ""
 

@@ -19,7 +19,7 @@ from rungs.measure.judging import (
     judging_status,
     second_sample,
 )
-from rungs.measure.ledger import append, heldout_looks, read
+from rungs.measure.ledger import append, heldout_looks, note_look, read
 from rungs.measure.locate import Location, Locator, locate
 from rungs.measure.metrics import METRICS, Judged, Judgement, judge, score
 from rungs.measure.planner import Plan, labels_needed, plan
@@ -99,6 +99,7 @@ __all__ = [
     "load_routing",
     "load_run",
     "locate",
+    "note_look",
     "overlaps",
     "places_shown",
     "plan",

@@ -113,6 +113,8 @@ def write_split(
     GoldenError
         When a file is in the way or cannot be written, or one side would be empty.
     """
+    if target.suffix != ".jsonl":
+        raise GoldenError(f"{target} does not end in .jsonl; name the tuning file NAME.jsonl")
     if is_held_out(target.stem):
         raise GoldenError(f"{target} is the name of a held-out file; name the tuning file, the other goes next to it")
     other = target.with_name(f"{target.stem}.heldout{target.suffix}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rungs.corpus import find_home, label_spans, load_corpus, nearest
 from rungs.errors import GoldenError
 from rungs.measure.split import check_split, is_held_out, tuning_file
+from rungs.measure.textfiles import parse_json
 
 if TYPE_CHECKING:
     from rungs.corpus import Corpus
@@ -210,10 +211,16 @@ def load_golden(path: str | Path, corpus: "Corpus | str | Path") -> Golden:
     questions = tuple(_questions(text, path, corpus))
     if not questions:
         raise GoldenError(f"{path}: holds no question; add one JSON object per line")
-    golden = Golden(path.stem, path, hashlib.sha256(data).hexdigest(), questions, corpus)
-    if (tuning := tuning_file(path)) is not None:
+    golden = Golden(_name(path), path, hashlib.sha256(data).hexdigest(), questions, corpus)
+    if (tuning := tuning_file(path.resolve())) is not None:
         check_split(load_golden(tuning, corpus), golden)
     return golden
+
+
+def _name(path: Path) -> str:
+    """What a file is called, without its ending; of a link to a held-out file that file's name, for it stays held out."""
+    own, real = (one.name.removesuffix(".jsonl") for one in (path, path.resolve()))
+    return real if is_held_out(real) else own
 
 
 def _questions(text: str, path: Path, corpus: "Corpus") -> Iterator[Question]:
@@ -226,7 +233,7 @@ def _questions(text: str, path: Path, corpus: "Corpus") -> Iterator[Question]:
             continue
         where = f"{path}:{number}"
         try:
-            question = replace(_question(_parse(line, where), where, corpus), line=number)
+            question = replace(_question(_parse(line, path, number), where, corpus), line=number)
             _first_use(ids, question.id, number, f"{where}: id {question.id!r}", "give this one another id")
             _first_use(texts, _plain(question.q), number, f"{where}: question text", "ask something else or delete one")
         except GoldenError as error:
@@ -257,7 +264,9 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _parse(line: str, where: str) -> dict[str, Any]:
+def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
+    where = f"{path}:{number}"
+
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         row = dict(pairs)
         if len(row) < len(pairs):
@@ -265,13 +274,7 @@ def _parse(line: str, where: str) -> dict[str, Any]:
             raise GoldenError(f"{where}: field {next(k for k in keys if keys.count(k) > 1)!r} is given twice; keep one")
         return row
 
-    try:
-        row = json.loads(line, object_pairs_hook=once)
-    except json.JSONDecodeError as error:
-        reason = f"{error.msg} at column {error.colno}"
-        raise GoldenError(f"{where}: not valid JSON ({reason}); write one JSON object per line") from None
-    except RecursionError:
-        raise GoldenError(f"{where}: not valid JSON (nested too deep); write one JSON object per line") from None
+    row = parse_json(line, path, GoldenError, "write one JSON object per line", number, object_pairs_hook=once)
     if not isinstance(row, dict):
         raise GoldenError(f'{where}: not a JSON object; write {{"id": ..., "q": ..., "expect": [...], ...}}')
     return row

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rungs.errors import RunError
+from rungs.measure.golden import Golden
 from rungs.measure.report import Report
 
-__all__ = ["append", "heldout_looks", "read"]
+__all__ = ["append", "heldout_looks", "note_look", "read"]
 
 _KEPT = ("status", "config", "corpus", "golden", "model", "n", "depth", "pooled", "metrics", "calibration", "latency")
 
@@ -44,22 +45,36 @@ def append(report: Report, path: str | Path, *, label: str) -> dict[str, Any]:
     RunError
         When the file cannot be written.
     """
-    row = _row(report, label)
-    if report.held_out:
-        row["look"] = heldout_looks(path, report.golden["sha256"], report.golden["name"]) + 1
+    data = report.to_dict()
+    return _appended({name: data[name] for name in _KEPT}, Path(path), label, held_out=report.held_out)
+
+
+def note_look(golden: Golden, path: str | Path, *, label: str) -> int | None:
+    """Count a look at a held-out file of which no report is kept: its questions were followed, or a gate asked them.
+
+    Returns
+    -------
+    int or None
+        How often it was looked at by now; None for any other file, of which nothing is written.
+    """
+    if not golden.held_out:
+        return None
+    return _appended({"golden": {"name": golden.name, "sha256": golden.sha256}}, Path(path), label, held_out=True)[
+        "look"
+    ]
+
+
+def _appended(data: dict[str, Any], path: Path, label: str, *, held_out: bool) -> dict[str, Any]:
+    row = {"label": label, "time": datetime.now(UTC).isoformat(timespec="seconds")} | data
+    if held_out:
+        row["look"] = heldout_looks(path, data["golden"]["sha256"], data["golden"]["name"]) + 1
     line = json.dumps(row, allow_nan=False, ensure_ascii=False).encode() + b"\n"
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        _append_line(Path(path), line)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _append_line(path, line)
     except OSError as error:
         raise RunError(f"ledger {path}: cannot be written ({error.strerror}); check the path") from None
     return row
-
-
-def _row(report: Report, label: str) -> dict[str, Any]:
-    data = report.to_dict()
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"label": label, "time": time} | {name: data[name] for name in _KEPT}
 
 
 def _append_line(path: Path, line: bytes) -> None:
@@ -89,7 +104,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:
             row = None
-        if isinstance(row, dict) and "golden" in row:
+        if isinstance(row, dict) and isinstance(row.get("golden"), dict) and {"name", "sha256"} <= set(row["golden"]):
             rows.append(row)
         else:
             warnings.warn(f"{path}:{number}: not a whole row, passed over; a crash may have torn it", stacklevel=2)

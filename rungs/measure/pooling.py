@@ -157,7 +157,7 @@ def _spans(place: str, corpus: "Corpus") -> tuple[tuple[int, int], ...]:
 
 
 def _checked_spans(place: str, corpus: "Corpus") -> tuple[tuple[int, int], ...]:
-    if not (spans := _spans(place, corpus)):
+    if place.endswith("::") or not (spans := _spans(place, corpus)):
         raise GoldenError(
             f"{place!r} names nothing in corpus {corpus.name!r}; pool the runs again, and delete judgements of it"
         )
@@ -197,7 +197,10 @@ def draw_questions(golden: "Golden", kind: str, n: int, *, seed: int = 0) -> fro
     """
     ids = sorted(question.id for question in golden.questions if question.kind == kind and question.expect)
     if len(ids) < n:
-        raise GoldenError(f"{golden.path}: has {len(ids)} questions of kind {kind!r}; draw at most so many")
+        kinds = ", ".join(dict.fromkeys(question.kind for question in golden.questions if question.expect))
+        raise GoldenError(
+            f"{golden.path}: has {len(ids)} questions of kind {kind!r}; draw at most so many, or of another kind ({kinds})"
+        )
     return frozenset(random.Random(seed).sample(ids, n))
 
 
@@ -354,9 +357,12 @@ class Judgements:
 
 def _torn(line: bytes) -> bool:
     """Whether a last line without its end is half a judgement, and not one that an editor left without a line end."""
+    begin = b'{"id": "'
+    if not (line.startswith(begin) or begin.startswith(line)):
+        return False  # it was never going to be one
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return not line.rstrip().endswith(b"}")
     return False
 
@@ -374,7 +380,7 @@ def _end_whole(file: Any) -> None:
 def _parsed(line: bytes, where: str) -> dict[str, str]:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise GoldenError(f"{where}: not a judgement (no JSON); mend or delete the line") from None
     if not isinstance(row, dict):
         raise GoldenError(f"{where}: not a judgement (no JSON object); mend or delete the line")
@@ -409,16 +415,21 @@ def with_judgements(golden: "Golden", judgements: Judgements) -> list[str]:
     Raises
     ------
     GoldenError
-        When a place judged right is not in the corpus.
+        When a place judged right is not in the corpus, or its question expects nothing.
     """
+    asked = {question.id: question for question in golden.questions}
     right: dict[str, set[str]] = {}
     known = judgements.of(golden=golden)
     verdicts = [judgements.of(judge, golden) for judge in judgements.judges]
     for name, place in known:
         if all(each.get((name, place), "right") == "right" for each in verdicts):
             _checked_spans(place, golden.corpus)
+            if not asked[name].expect:
+                raise GoldenError(
+                    f"{golden.path}:{asked[name].line}: question {name!r} expects nothing, but {place!r} was judged right; "
+                    "give it that label and another kind, or delete the judgement"
+                )
             right.setdefault(name, set()).add(place)
-    asked = {question.id: question for question in golden.questions}
     lines = []
     for line in golden.path.read_text(encoding="utf-8-sig").split("\n"):
         if line.strip():

@@ -46,10 +46,11 @@ def is_held_out(name: str) -> bool:
 
 def tuning_file(path: Path) -> Path | None:
     """The tuning file that lies next to a held-out one: ``celery.jsonl`` next to ``celery.heldout.jsonl``."""
-    rest = _HELD_OUT.sub("", path.stem).lstrip("._-")
-    if not rest or not is_held_out(path.stem):
+    name = path.name.removesuffix(".jsonl")
+    rest = _HELD_OUT.sub("", name).lstrip("._-")
+    if not rest or not is_held_out(name):
         return None
-    sibling = path.with_name(rest + path.suffix)
+    sibling = path.with_name(rest + path.name.removeprefix(name))
     return sibling if sibling.is_file() else None
 
 

@@ -178,6 +178,8 @@ def test_a_split_that_would_lose_something_is_refused(make_golden, rows, tmp_pat
         write_split(golden, drawn, golden.path, overwrite=True)
     with pytest.raises(GoldenError, match="is the name of a held-out file"):
         write_split(golden, drawn, tmp_path / "mine.heldout.jsonl")
+    with pytest.raises(GoldenError, match=r"does not end in \.jsonl"):  # its held-out file would not be known for one
+        write_split(golden, drawn, tmp_path / "mine")
     with pytest.raises(GoldenError, match="would hold no question"):
         write_split(golden, [], tmp_path / "mine.jsonl")
     with pytest.raises(GoldenError, match=r"cannot be written \(No such file"):

@@ -260,6 +260,15 @@ def test_a_held_out_file_under_a_name_spelled_otherwise(tmp_path, corpus):
     assert not load_golden(tmp_path / "shop.jsonl", corpus).held_out
 
 
+def test_a_held_out_file_without_its_ending_or_behind_a_link(tmp_path, corpus):
+    held = pair(tmp_path, corpus, [line("x", q="where is it tuned?")], [line("y")])
+    (tmp_path / "shop.heldout").write_bytes(held.path.read_bytes())
+    (tmp_path / "mine.jsonl").symlink_to(held.path)
+    assert load_golden(tmp_path / "shop.heldout", corpus).held_out
+    linked = load_golden(tmp_path / "mine.jsonl", corpus)
+    assert (linked.held_out, linked.name) == (True, "shop.heldout")
+
+
 def test_a_pair_that_lies_in_two_folders_is_checked_by_hand(tmp_path, corpus):
     (tmp_path / "b").mkdir()
     held = pair(tmp_path / "b", corpus, [line("x")], [line("z", q=ASKED)])

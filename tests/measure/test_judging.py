@@ -286,7 +286,7 @@ def test_apply_writes_what_is_right_and_counts_no_look(desk, capsys, monkeypatch
         (command("--as", " "), "--as is empty"),
         (command("--json"), "--json has nothing to say while judging"),
         (command("--judgements", "no/j.jsonl"), "--judgements no/j.jsonl: there is no folder no"),
-        (command("--judgements", "shop.heldout.jsonl"), "shop.heldout.jsonl:1: 'place' is missing"),
+        (command("--judgements", "shop.heldout.jsonl"), "--judgements shop.heldout.jsonl is read by this command"),
         (["judge", "shop.heldout.jsonl", "--corpus", "./src"], "nothing to pool; name one or more files"),
         (["judge", "shop.heldout.jsonl", "no.json", "--corpus", "./src"], "no.json: cannot be read"),
     ],

@@ -4,12 +4,13 @@ import fcntl
 import json
 import multiprocessing
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rungs.errors import RunError
-from rungs.measure import Report, append, evaluate, heldout_looks, read
+from rungs.measure import Report, append, evaluate, heldout_looks, note_look, read
 
 from .toys import Scripted, hit, line, negative
 
@@ -57,6 +58,26 @@ def test_looks_at_a_golden_file_are_counted_by_its_content(report, tmp_path):
         append(report, path, label=label)
     assert heldout_looks(path, report.golden["sha256"]) == 2
     assert heldout_looks(path, "0" * 64) == 0
+
+
+def test_a_look_without_a_report_is_counted_of_a_held_out_file_only(report, make_golden, tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    golden = make_golden(line("a"))
+    assert (note_look(golden, path, label="explain"), path.exists()) == (None, False)
+    held = replace(golden, name="shop.heldout")
+    assert [note_look(held, path, label="explain") for _ in range(2)] == [1, 2]
+    append(replace(report, golden=report.golden | {"name": "shop.heldout"}), path, label="measured")
+    assert [row["look"] for row in read(path)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("row", ['{"golden": 5}', '{"golden": {}}', "[1]", "5"])
+def test_a_row_of_another_shape_is_passed_over(report, tmp_path, row):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(row + "\n")
+    with pytest.warns(UserWarning, match=r"ledger\.jsonl:1: not a whole row"):
+        append(replace(report, golden=report.golden | {"name": "shop.heldout"}), path, label="one")
+    with pytest.warns(UserWarning):
+        assert [row["look"] for row in read(path)] == [1]
 
 
 def test_a_failed_run_is_recorded_as_failed(make_golden, tmp_path):

@@ -372,6 +372,15 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, text: str, says: s
         Judgements(path)
 
 
+@pytest.mark.parametrize("text", ["my notes, on one line", "\x00\x01", '{"kind": "something else'])
+def test_a_file_that_never_held_judgements_is_not_cut_short(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(GoldenError, match=r"notes\.txt:1: not a judgement"):
+        Judgements(path)
+    assert path.read_text() == text
+
+
 def test_trouble_with_the_file_or_the_verdict_writes_nothing(tmp_path: Path) -> None:
     judgements = Judgements(tmp_path / "no" / "j.jsonl")
     with pytest.raises(GoldenError, match=r"cannot be written \(No such file"):
@@ -435,6 +444,22 @@ def test_what_is_not_in_the_corpus_is_not_applied(two, tmp_path: Path) -> None:
     judgements.add(item("b", "pkg/tasks.py::gone"), "right", "me")
     with pytest.raises(GoldenError, match=r"'pkg/tasks\.py::gone' names nothing in corpus 'small'"):
         with_judgements(two, judgements)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "says"),
+    [
+        ("a", "pkg/tasks.py::", r"'pkg/tasks\.py::' names nothing"),
+        ("n", SEND, r":2: question 'n' expects nothing, but .* was judged right"),
+    ],
+)
+def test_nothing_is_applied_that_could_not_be_loaded_again(make_golden, tmp_path: Path, name, place, says) -> None:
+    golden = make_golden(line("a"), negative("n"))
+    texts = {question.id: question.q for question in golden.questions}
+    judgements = Judgements(tmp_path / "j.jsonl")
+    judgements.add(item(name, place, texts[name]), "right", "me")
+    with pytest.raises(GoldenError, match=says):
+        with_judgements(golden, judgements)
 
 
 def test_the_share_of_hits_that_are_judged(two, tmp_path: Path) -> None:
