@@ -54,6 +54,24 @@ class NameTable:
         Further words that are names in the corpus, as written there.
     words
         Words that only look like names, and stand in the prose of the corpus.
+
+    Raises
+    ------
+    ValueError
+        When a row has not those four parts.
+
+    Examples
+    --------
+    Without the rest of this project rows come from whatever lists definitions, say ``ast.walk`` over each file: module and
+    symbol are dotted names, the category is ``code``, ``doc``, ``config`` or ``test``, and the ids are what your own chunks
+    that hold the definition are called.
+
+    >>> rows = [("app.task", "Task.retry", "code", ["task.py#4"]), ("app.pool", "Pool", "code", ["pool.py#1", "pool.py#2"])]
+    >>> table = NameTable(rows)
+    >>> table.find("task_retry")
+    Found(ids=('task.py#4',), how='folded', names=('app.task.Task.retry',))
+    >>> table.find("Pool").ids
+    ('pool.py#1', 'pool.py#2')
     """
 
     def __init__(
@@ -63,6 +81,9 @@ class NameTable:
         words: Collection[str] = (),
     ) -> None:
         rows = list(definitions)
+        for row in rows:
+            if len(row) != 4:
+                raise ValueError(f"not a row (module, symbol, category, chunk ids): {row!r}; give all four parts")
         self._rows = [
             (f"{module}.{symbol}".lstrip("."), category, tuple(ids)) for module, symbol, category, ids in rows
         ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import doctest
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
+import rungs.names
 from rungs.hits import make_hit
 from rungs.names import NameTable
 from rungs.routing import (
@@ -247,6 +249,15 @@ def test_knowing_defining_and_leading_are_three_things(names: NameTable):
         False,
         False,
     ]
+
+
+def test_the_examples_of_names_hold():
+    assert doctest.testmod(rungs.names).failed == 0
+
+
+def test_a_row_without_its_four_parts_is_refused():
+    with pytest.raises(ValueError, match=r"not a row \(module, symbol, category, chunk ids\): \('app', 'Pool'\)"):
+        NameTable([("app", "run", "code", ["1"]), ("app", "Pool")])
 
 
 def test_an_empty_table_knows_nothing():
