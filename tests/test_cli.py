@@ -265,6 +265,13 @@ def test_help_is_quick_and_imports_nothing_heavy():
         assert f"\n    {command} " in done.stdout
 
 
+def test_an_option_is_not_guessed_from_its_beginning(capsys):
+    for argv in (["judge", "x.jsonl", "--judge", "me"], ["search", "x", "--corp", "shop"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(argv)
+        assert f"unrecognized arguments: {argv[-2]}" in capsys.readouterr().err
+
+
 def test_a_changed_folder_is_not_searched_as_if_it_were_the_same(shop, capsys):
     path = shop / "src/new.py"
     path.write_text("x = 1\n")

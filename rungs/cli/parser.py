@@ -54,11 +54,13 @@ def make_parser() -> argparse.ArgumentParser:
         description="A measured ladder of retrieval techniques over a codebase and its documents.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help: str, settings: Sequence[str] = ()) -> Any:
-        sub = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+        about = help[0].upper() + help[1:] + "."
+        sub = commands.add_parser(name, help=help, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
         sub.add_argument("--debug", action="store_true", help="show a traceback on errors")
         sub.add_argument("--quiet", action="store_true", help="no progress bars")
