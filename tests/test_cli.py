@@ -310,7 +310,9 @@ def test_explain_and_regressions_and_sweep_and_smoke(shop, golden, capsys, tmp_p
     assert code == 0
     assert json.loads(out)["groups"] == {"golden": 1, "symbol": 1}
     code, _, err = run(capsys, "sweep", "top-k", "8;x", *common, "--controls", "symbol")
-    assert (code, err) == (2, "rungs: --top-k cannot be 'x'; give values of type int\n")
+    assert (code, err) == (2, "rungs: --top-k cannot be 'x'; give values of type int, with semicolons between them\n")
+    code, _, err = run(capsys, "sweep", "rrf-k", "1,10", *common, "--controls", "symbol")
+    assert (code, err) == (2, "rungs: '1,10' is one value; give two or more, with semicolons between them\n")
     code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet")
     assert (code, out.splitlines()[-1]) == (0, "smoke: all 2 found in the top 8")
     code, out, _ = run(capsys, "smoke", str(golden), "--corpus", "shop", "--quiet", "--path-prefix", "odd.py")

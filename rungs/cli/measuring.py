@@ -167,7 +167,10 @@ def do_sweep(args: argparse.Namespace) -> int:
 
     bench = bench_of(args)
     field = next(f for f in fields(Settings) if f.metadata["flag"] == args.setting)
-    values = [_as_setting(field, text.strip()) for text in args.values.split(";")]
+    texts = args.values.split(";")
+    if len(texts) < 2:
+        raise SettingsError(f"{args.values!r} is one value; give two or more, with semicolons between them")
+    values = [_as_setting(field, text.strip()) for text in texts]
     golden = load_golden(args.golden or find_golden(bench.settings.corpus), bench.corpus)
     file = Path(args.controls)
     controls = load_golden(file, bench.corpus) if file.suffix == ".jsonl" else args.controls.split(",")
@@ -180,7 +183,8 @@ def _as_setting(field: Any, text: str) -> Any:
         return type(field.default)(text)
     except ValueError:
         wanted = type(field.default).__name__
-        raise SettingsError(f"--{field.metadata['flag']} cannot be {text!r}; give values of type {wanted}") from None
+        what = f"--{field.metadata['flag']} cannot be {text!r}"
+        raise SettingsError(f"{what}; give values of type {wanted}, with semicolons between them") from None
 
 
 def do_compare(args: argparse.Namespace) -> int:
