@@ -44,7 +44,7 @@ def copy_rung(rung: str, destination: Path, *, overwrite: bool = False) -> list[
     destination
         The folder; created when missing.
     overwrite
-        Replace files that are already there.
+        Replace files that are already there with other content; what is there already as it should be is left alone.
 
     Returns
     -------
@@ -63,12 +63,13 @@ def copy_rung(rung: str, destination: Path, *, overwrite: bool = False) -> list[
     sources = {f"{name}.py": _relative(source) for name, source in _closure(rung).items()}
     if not (destination / "__init__.py").exists():
         sources["__init__.py"] = ""
+    sources = {name: text for name, text in sources.items() if not _holds(destination / name, text)}
     in_the_way = [name for name in sources if (destination / name).exists()]
     if in_the_way and not overwrite:
         raise SettingsError(f"{destination / in_the_way[0]} exists; choose another folder, or add --overwrite")
     destination.mkdir(parents=True, exist_ok=True)
     for name, text in sources.items():
-        (destination / name).write_text(text, encoding="utf-8")
+        (destination / name).write_text(text, encoding="utf-8", newline="\n")
     return [destination / name for name in sorted(sources)]
 
 
@@ -86,6 +87,10 @@ def import_hint(rung: str, destination: Path) -> str:
     root = above.joinpath(*parts[: len(parts) - len(packages)])
     line = f"from {'.'.join(packages)}.{rung} import …"
     return f"import it here as: {line}" if root == here else f"with {root} on PYTHONPATH, import it as: {line}"
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _is_name(part: str) -> bool:

@@ -184,6 +184,18 @@ def test_a_file_in_the_way_is_kept_unless_told_otherwise(tmp_path: Path):
     assert (tmp_path / "dense.py").exists()
 
 
+def test_two_rungs_that_share_a_module_go_into_one_folder(tmp_path: Path):
+    copy_rung("routing", tmp_path)
+    before = (tmp_path / "hits.py").stat().st_mtime_ns
+    written = {path.name for path in copy_rung("lexical", tmp_path)}
+    assert "lexical.py" in written and "hits.py" not in written
+    assert (tmp_path / "hits.py").stat().st_mtime_ns == before
+    assert copy_rung("lexical", tmp_path) == []
+    (tmp_path / "hits.py").write_text("mine")
+    with pytest.raises(SettingsError, match=r"hits\.py exists; .*--overwrite"):
+        copy_rung("lexical", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("dest", "path", "line"),
     [
