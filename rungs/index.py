@@ -132,7 +132,7 @@ def _build(folder: Path, corpus: Corpus, embedder: Any, chunking: str, milvus_ur
     _check_chunks(chunks)
     report("chunk", len(corpus.files), len(corpus.files))
     # windows are cut without regard to what stands in them: rung 1 knows no names
-    names = names_of(corpus.files, chunks) if chunking == "symbols" else Names([], [], [])
+    names = names_of(corpus.files, chunks) if chunking == "symbols" else Names([], [], [], [])
     chunked = time.perf_counter()
     vectors, embedded = embed_texts([chunk.embed_text for chunk in chunks], embedder, report)
     timed = {"chunk_s": chunked - started, "embed_s": time.perf_counter() - chunked, "embedded": embedded}

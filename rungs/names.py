@@ -9,7 +9,7 @@ Does not fix: names that are made at run time, and what somebody calls a thing t
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from rungs.tokenizer import fold, tokenize
@@ -39,6 +39,7 @@ class Found:
 
 
 _ORDER = {"code": 0, "doc": 1, "config": 2, "test": 3}
+_PLACE = re.compile(r"(:\d+){1,2}$")  # task.py:625, as tools print it
 _SEPARATORS = re.compile(r"::|->|[.#/]")
 _NAMES_SHOWN = 3
 
@@ -54,11 +55,13 @@ class NameTable:
         Further words that are names in the corpus, as written there.
     words
         Words that only look like names, and stand in the prose of the corpus.
+    files
+        Rows ``(path, category, chunk ids)``: a path, or its ending, is a name too.
 
     Raises
     ------
     ValueError
-        When a row has not those four parts.
+        When a definition has not those four parts.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class NameTable:
         definitions: Iterable[tuple[str, str, str, Sequence[str]]] = (),
         identifiers: Collection[str] = (),
         words: Collection[str] = (),
+        files: Iterable[tuple[str, str, Sequence[str]]] = (),
     ) -> None:
         rows = list(definitions)
         for row in rows:
@@ -96,6 +100,11 @@ class NameTable:
         for row, parts in enumerate(self._parts):
             self._exact.setdefault(parts[-1], []).append(row)
             self._folded.setdefault(_squeeze(parts[-1]), []).append(row)
+        self._files: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
+        for path, category, ids in files:
+            self._files.setdefault(_last(path), []).append((path, category, tuple(ids)))
+        self._endings = frozenset(_ending(name) for name in self._files) - {""}
+        self._remembered = lru_cache(maxsize=4096)(self._look_up)  # a loose look-up takes some milliseconds
 
     @property
     def empty(self) -> bool:
@@ -105,7 +114,8 @@ class NameTable:
     def knows(self, term: str) -> bool:
         """Whether the corpus defines or uses this word as a name, written exactly so."""
         bare = bare_name(term)
-        return bool(bare) and (bare in self._identifiers or term in self._identifiers or self.defines(bare))
+        used = bare in self._identifiers or term in self._identifiers
+        return bool(bare) and (used or self.defines(bare) or bool(self._paths(bare)))
 
     def defines(self, term: str) -> bool:
         """Whether a definition is called so, exactly."""
@@ -122,14 +132,21 @@ class NameTable:
         Parameters
         ----------
         name
-            Dotted or not, with or without ``()``, in any case.
+            Dotted or not, with or without ``()``, in any case; or a path, or the ending of one.
         """
+        return self._remembered(name)
+
+    def _look_up(self, name: str) -> Found:
         bare = bare_name(name)
         parts = [part for part in _SEPARATORS.split(bare) if part]
         if not parts:
             return Found()
         if rows := self._suffixed(parts, self._exact, str):
             return self._found(rows, "exact")
+        if paths := self._paths(bare):
+            return _found_files(paths)
+        if _ending(_last(_PLACE.sub("", bare))) in self._endings:
+            return Found()  # a file, only not one of these
         if rows := self._suffixed(parts, self._folded, _squeeze) or self._joined(bare):
             return self._found(rows, "folded")
         if bare in self._identifiers or name in self._identifiers:
@@ -168,6 +185,11 @@ class NameTable:
         known = {row: [key(part) for part in self._parts[row]] for row in rows}
         ending = [row for row in rows if known[row][-len(wanted) :] == wanted]
         return ending or [row for row in rows if _in_order(wanted, known[row])]
+
+    def _paths(self, bare: str) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Files of this path, or whose path ends in it."""
+        wanted = _PLACE.sub("", bare.removeprefix("./"))
+        return [file for file in self._files.get(_last(wanted), ()) if f"/{file[0]}".endswith(f"/{wanted}")]
 
     def _joined(self, bare: str) -> list[int]:
         """``Task-retry`` or ``task_retry`` for ``Task.retry``: two last parts written as one."""
@@ -331,6 +353,23 @@ def _edits(a: str, b: str, most: int) -> int:
             row.append(cost)
         before, last = last, row
     return min(last[-1], most + 1)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _ending(name: str) -> str:
+    """``.py`` of ``task.py``; nothing of ``.env``."""
+    stem, dot, ending = name.rpartition(".")
+    return dot + ending if stem else ""
+
+
+def _found_files(files: Sequence[tuple[str, str, tuple[str, ...]]]) -> Found:
+    """Their first chunks: of one file in order, of several the first of each, and so on; the code before the rest."""
+    order = sorted(files, key=lambda file: (_ORDER.get(file[1], len(_ORDER)), file[0]))
+    ids = order[0][2] if len(order) == 1 else _round_robin([ids for _, _, ids in order])
+    return Found(tuple(ids), "exact", tuple(path for path, _, _ in order)[:_NAMES_SHOWN])
 
 
 _CHUNKS_EACH = 4

@@ -324,8 +324,15 @@ def answer_routed(
     absent = names is not None and not defined and not any(names.knows(name) for name in route.names)
     if not defined and not uses:
         return Answer(ask(prose), prose, f"{route.reason}, but bm25 found nothing", weak=absent)
-    reason = "no such name here" if absent else route.reason
+    reason = "no such name here" if absent else route.reason + _read_as(route, names)
     return Answer(definitions_first(defined, uses) if names is not None else uses, "bm25", reason, weak=absent)
+
+
+def _read_as(route: Route, names: NameTable | None) -> str:
+    """What a name was taken for that is not written so."""
+    found = [] if names is None else [names.find(name) for name in route.names]
+    read = [one.names[0] for one in found if one.names and one.how != "exact"]
+    return f", read as {', '.join(read)}" if read else ""
 
 
 class RoutedRetriever(BaseRetriever):

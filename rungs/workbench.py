@@ -139,7 +139,7 @@ class Workbench:
         index = self.index(settings)
         if index.folder not in self._names:
             names = index.names
-            self._names[index.folder] = NameTable(names.definitions, names.identifiers, names.words)
+            self._names[index.folder] = NameTable(names.definitions, names.identifiers, names.words, names.files)
         return self._names[index.folder]
 
 

@@ -61,6 +61,13 @@ def test_search_shows_path_lines_and_scores(shop, capsys):
     assert "dense 0." in first
 
 
+def test_search_says_when_a_name_is_not_there_or_was_read_otherwise(shop, capsys):
+    assert "a weak match: there may be no answer" in run(capsys, "search", "--corpus", "shop", "no_such_thing")[1]
+    _, out, _ = run(capsys, "search", "--corpus", "shop", "send_reciept")
+    assert ".send_receipt)" in out.splitlines()[0] and "read as" in out.splitlines()[0]
+    assert "weak match" not in out
+
+
 def test_search_json_is_the_contract_and_nothing_else(shop, capsys):
     code, out, _ = run(capsys, "search", "--corpus", "shop", "--mode", "bm25", "--json", "send_receipt")
     data = json.loads(out)
@@ -129,13 +136,35 @@ def test_gate_passes_the_same_and_stops_a_worse_one(shop, golden, capsys, tmp_pa
 
 def test_run_answers_every_query(shop, tmp_path, capsys):
     queries = tmp_path / "queries.jsonl"
-    queries.write_text('{"id": "a", "q": "shopping cart"}\n\n{"id": "b", "q": "invoice"}\n')
+    queries.write_text('{"id": "a", "q": "shopping\u2028cart\u0085"}\n\n{"id": "b", "q": "invoice"}\n')
     out = tmp_path / "out.jsonl"
     assert run(capsys, "run", "--corpus", "shop", str(queries), "--out", str(out), "--quiet")[0] == 0
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["a", "b"]
     assert all(set(row) == {"id", "hits", "ms", "weak_match", "dropped"} for row in rows)
     assert rows[0]["hits"][0]["path"] == "basket.py"
+
+
+@pytest.mark.parametrize(("stop", "kept"), [(KeyboardInterrupt(), 1), (ValueError("x"), 0)])
+def test_a_stopped_run_keeps_what_was_finished_and_touches_nothing_else(
+    shop, tmp_path, capsys, monkeypatch, stop, kept
+):
+    from rungs.cli import searching
+
+    def answer(_, query):
+        if query["id"] == "b":
+            raise stop
+        return "finished"
+
+    monkeypatch.setattr(searching, "_answer", answer)
+    queries, out, other = tmp_path / "q.jsonl", tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
+    queries.write_text('{"id": "a", "q": "cart"}\n{"id": "b", "q": "invoice"}\n')
+    out.write_text("before")
+    other.write_text("precious")
+    assert run(capsys, "run", "--corpus", "shop", str(queries), "--out", str(out), "--quiet")[0] == (130 if kept else 2)
+    assert (out.read_text(), other.read_text()) == ("before", "precious")
+    left = [path.read_text() for path in tmp_path.iterdir() if path not in (queries, out, other)]
+    assert left == ["finished\n"] * kept
 
 
 def test_settings_come_from_the_environment_too(shop, capsys, monkeypatch):
@@ -179,10 +208,14 @@ def test_trouble_is_one_line_and_exit_code_2(shop, capsys, argv, says):
     ("text", "says"),
     [
         ("", "holds no queries"),
-        ("not json\n", ":1: not JSON"),
+        ("not json\n", ":1: not valid JSON"),
         ('{"id": "a"}\n', ':1: has no text under "q"'),
         ('{"id": "a", "q": "x"}\n{"id": "a", "q": "y"}\n', ":2: id 'a' stands twice"),
         ("[1]\n", ':1: has no text under "q"'),
+        ('{"id": null, "q": "x"}\n', ':1: "id" is no text'),
+        ('{"id": ["a"], "q": "x"}\n', ':1: "id" is no text'),
+        ("[" * 100_000, ":1: not valid JSON (nested too deep)"),
+        (r'{"q": "\ud800"}', ":1: not valid JSON (half of a surrogate pair"),
     ],
 )
 def test_a_bad_query_file_names_the_line_and_writes_nothing(shop, capsys, tmp_path, text, says):

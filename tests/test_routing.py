@@ -42,11 +42,18 @@ DEFINITIONS = [
 ]
 IDENTIFIERS = ["delay", "--pool", "task_always_eager", "on_failure"]
 WORDS = ["real-time", "PostgreSQL"]
+FILES = [
+    ("src/app/task.py", "code", ["task.py#1", "task.py#2"]),
+    ("tests/task.py", "test", ["tests/task.py#1"]),
+    ("src/app/log.py", "code", ["log.py#1"]),
+    ("setup.cfg", "config", ["setup.cfg#1"]),
+    (".env", "config", [".env#1"]),
+]
 
 
 @pytest.fixture(scope="module")
 def names() -> NameTable:
-    return NameTable(DEFINITIONS, IDENTIFIERS, WORDS)
+    return NameTable(DEFINITIONS, IDENTIFIERS, WORDS, FILES)
 
 
 @pytest.fixture(scope="module")
@@ -391,6 +398,39 @@ def definitions(
     names: NameTable, passes: Callable[[TextNode], bool] = lambda _: True, **options
 ) -> DefinitionRetriever:
     return DefinitionRetriever(names, lambda wanted: [node for node in fetch(wanted) if passes(node)], **options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        ("src/app/task.py", "task.py#1 task.py#2"),
+        ("app/task.py", "task.py#1 task.py#2"),
+        ("./setup.cfg", "setup.cfg#1"),
+        ("`log.py`", "log.py#1"),
+        ("app/log.py:12", "log.py#1"),
+        ("src/app/log.py:12:4", "log.py#1"),
+        ("task.py", "task.py#1 tests/task.py#1 task.py#2"),
+        (".env", ".env#1"),
+    ],
+)
+def test_a_path_is_a_name_and_gives_its_file(names: NameTable, router: Router, asked: str, ids: str):
+    found = names.find(asked)
+    assert (" ".join(found.ids), found.how) == (ids, "exact")
+    assert names.knows(asked)
+    assert (router.route(asked).to, router.route(asked).reason) == ("symbol", "a name here")
+    assert "exact" not in NameTable(DEFINITIONS).find(asked).how
+
+
+@pytest.mark.parametrize("asked", ["src/app/tusk.py", "app/retry.py", "pp/task.py", "Task.py", "retry_policy.cfg"])
+def test_a_path_that_is_not_there_is_no_name_alike(names: NameTable, asked: str):
+    assert names.find(asked).how == "absent"
+    assert not names.knows(asked)
+
+
+def test_the_reason_says_what_a_name_was_read_as(names: NameTable):
+    assert routed(names).answer("Task.rety").reason == "shaped like a name, read as app.task.Task.retry"
+    assert routed(names).answer("Task.retry").reason == "defined here"
+    assert routed(names).answer("nowhere_at_all").reason == "no such name here"
 
 
 @pytest.mark.parametrize("name", ["--", "@@", "\0", "::", "a" * 9_999])

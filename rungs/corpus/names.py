@@ -20,7 +20,7 @@ from rungs.corpus.walk import SourceFile
 
 __all__ = ["NAMES_VERSION", "Definition", "Names", "names_of"]
 
-NAMES_VERSION = "1"
+NAMES_VERSION = "2"
 """Changes when the same files would give other names; an index built with another version is built again."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -38,6 +38,7 @@ _TERM = re.compile(r"^(?:--?|\$|\.)?[^\W\d][\w.\-:/]*(?:\(\))?$")
 _NAMELIKE = re.compile(r"(?<![\w.\-/_])([A-Za-z]+(?:-[A-Za-z]+)+|(?=[A-Za-z]*[a-z][A-Z])[A-Za-z]+)(?![\w\-/(=]|\.\w)")
 _BOUNDARY = re.compile(r"[_.\-:/]|[a-z\d][A-Z]")
 _LONGEST = 80
+_FIRST = 8
 
 
 class Definition(NamedTuple):
@@ -73,20 +74,24 @@ class Names:
         Words that the corpus uses as names, as they are written.
     words
         Words of its documents that look like names and are none here: ``PostgreSQL``, ``real-time``.
+    files
+        By path: category, and the first chunks.
     """
 
     definitions: list[Definition]
     identifiers: list[str]
     words: list[str]
+    files: list[tuple[str, str, list[str]]]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"definitions": self.definitions, "identifiers": self.identifiers, "words": self.words}
+        return {name: getattr(self, name) for name in ("definitions", "identifiers", "words", "files")}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Names":
         """What `to_dict` described."""
-        return cls([Definition(*row) for row in data["definitions"]], data["identifiers"], data["words"])
+        files = [(path, category, ids) for path, category, ids in data["files"]]
+        return cls([Definition(*row) for row in data["definitions"]], data["identifiers"], data["words"], files)
 
 
 def names_of(files: Iterable[SourceFile], chunks: Iterable[Chunk]) -> Names:
@@ -110,8 +115,10 @@ def names_of(files: Iterable[SourceFile], chunks: Iterable[Chunk]) -> Names:
     definitions: list[Definition] = []
     identifiers: set[str] = set()
     words: set[str] = set()
+    known: list[tuple[str, str, list[str]]] = []
     for file in files:
         own = by_path.get(file.path, [])
+        known.append((file.path, file.category, [chunk.node.id_ for chunk in own[:_FIRST]]))
         for item in symbols(file):
             if (symbol := _term(item.name) if item.kind == "section" else item.name) is None:
                 continue
@@ -122,7 +129,7 @@ def names_of(files: Iterable[SourceFile], chunks: Iterable[Chunk]) -> Names:
         identifiers |= _identifiers(file)
         if pattern := _LITERALS.get(file.language):
             words.update(match[1] for match in _NAMELIKE.finditer(pattern.sub(" ", file.text)))
-    return Names(definitions, sorted(identifiers), sorted(words - identifiers))
+    return Names(definitions, sorted(identifiers), sorted(words - identifiers), known)
 
 
 _VALUES = frozenset({"constant", "assignment"})

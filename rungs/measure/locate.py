@@ -52,7 +52,8 @@ class Locator:
     character offsets, where the file's text at those offsets is the node's text; the node's text wherever it stands in
     that file, exactly or but for white space; the offsets alone; the file alone. A path may be absolute, or shorter
     than the corpus' own: it is matched by its ending, and among several candidates the one that holds the text is
-    taken; where more than one does, that is an error.
+    taken; where more than one does, that is an error. A file that lies in the folder but is not searched here (an empty
+    one, say) is a place where nothing right can be.
 
     Parameters
     ----------
@@ -96,6 +97,8 @@ class Locator:
                 return places[0]
             if len(self._candidates(name)) == 1:
                 return self._file_only(candidates[0], node, content)
+        if (left_out := self._left_out(named)) is not None:
+            return left_out
         raise self._foreign(node, named[0])
 
     def _stated(self, node: BaseNode, path: str, content: str) -> Location:
@@ -127,6 +130,14 @@ class Locator:
         if offsets and content.strip() and offsets[1] <= len(file.text):
             return file.location(*offsets)
         return Location(path)
+
+    def _left_out(self, named: list[str]) -> Location | None:
+        """A file that lies in the corpus' folder and is none of its files, being empty or generated: no label is in it."""
+        root = self._corpus.root.resolve()
+        for path in ((root / name).resolve() for name in named if "\0" not in name):
+            if path.is_relative_to(root) and path.is_file() and not self._candidates(path.relative_to(root).as_posix()):
+                return Location(path.relative_to(root).as_posix())
+        return None
 
     def _foreign(self, node: BaseNode, path: str) -> RunError:
         several = len(self._candidates(path))

@@ -316,6 +316,18 @@ def test_words_of_endless_length_are_no_names():
 # --- as a whole
 
 
+def test_every_file_is_known_by_its_path_with_its_first_chunks():
+    long = "".join(f"def f{i}():\n    return {'x' * i!r}\n\n\n" for i in range(30))
+    names, texts = read({"src/a.py": long, "docs/b.rst": "Title\n=====\n\nText.\n", "empty.py": ""})
+    assert [(path, category) for path, category, _ in names.files] == [
+        ("src/a.py", "code"),
+        ("docs/b.rst", "doc"),
+        ("empty.py", "code"),
+    ]
+    assert [len(ids) for _, _, ids in names.files] == [8, 1, 0]
+    assert "f0" in texts[names.files[0][2][0]]
+
+
 def test_names_survive_json_and_are_sorted(python):
     names, _ = python
     assert Names.from_dict(json.loads(json.dumps(names.to_dict()))) == names

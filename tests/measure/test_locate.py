@@ -5,6 +5,7 @@ from llama_index.core import Document
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
+from rungs.corpus import load_corpus
 from rungs.errors import RunError
 from rungs.measure import Location, Locator, locate
 
@@ -153,3 +154,16 @@ def test_a_node_without_a_file_is_an_error_and_not_a_miss(corpus):
 def test_a_file_of_another_corpus_is_an_error(corpus):
     with pytest.raises(RunError, match=r"hit 'node-7' names 'other/x.py', which is not a file of corpus 'small'"):
         locate(node("x", path="other/x.py", start_line=1, end_line=1), corpus)
+
+
+@pytest.mark.parametrize("spelled", ["pkg/py.typed", "{root}/pkg/py.typed"])
+def test_a_file_of_the_folder_that_is_not_searched_is_a_place_without_labels(spelled, tmp_path):
+    for path in ("pkg/a.py", "pkg/py.typed", "../secret.txt"):
+        (tmp_path / "src" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / path).write_text("x = 1\n" if path.endswith("a.py") else "")
+    corpus = load_corpus(tmp_path / "src", tmp_path / "home")
+    assert corpus.get("pkg/py.typed") is None
+    assert locate(node("", file_path=spelled.format(root=corpus.root)), corpus) == Location("pkg/py.typed")
+    for outside in ("../secret.txt", f"{tmp_path}/secret.txt", "pkg/gone.py", "pkg/\0"):
+        with pytest.raises(RunError, match="is not a file of"):
+            locate(node("", file_path=outside), corpus)
