@@ -92,7 +92,11 @@ def make_parser() -> argparse.ArgumentParser:
 
     sub = command("run", do_run, "answer a file of queries, one JSON line each", (*_INDEX, *_SEARCH))
     sub.add_argument("queries", type=Path, help='lines {"id", "q"}')
-    sub.add_argument("--out", type=Path, help="write here in place of standard output")
+    sub.add_argument(
+        "--out",
+        type=Path,
+        help="write here in place of standard output; when interrupted, what was finished is in OUT.*.partial",
+    )
 
     sub = command("eval", do_eval, "measure the settings in force on a golden file", (*_INDEX, *_SEARCH))
     sub.add_argument("golden", type=Path)

@@ -92,7 +92,9 @@ def _print_hits(result: Any) -> None:
 
     console = make_console()
     total = sum(result.timings_ms.values())
-    console.print(Text(f"{len(result.hits)} hits by {result.route} ({result.reason}), {total:.0f} ms", style="dim"))
+    weak = ", a weak match: there may be no answer" if result.weak_match else ""
+    head = f"{len(result.hits)} hits by {result.route} ({result.reason}){weak}, {total:.0f} ms"
+    console.print(Text(printable(head), style="dim"))
     for rank, hit in enumerate(result.hits, 1):
         data = hit.node.metadata
         scores = "  ".join(f"{name} {score:.3f}" for name, score in data["scores"].items())
@@ -109,6 +111,8 @@ def _print_hits(result: Any) -> None:
 
 
 def do_run(args: argparse.Namespace) -> int:
+    from rungs.measure.textfiles import write_lines
+
     queries = _read_queries(args.queries)
     funnel = bench_of(args).funnel()
     lines = (_answer(funnel, query) for query in progress_bar(queries, args.quiet))
@@ -116,13 +120,7 @@ def do_run(args: argparse.Namespace) -> int:
         for line in lines:
             print(line, flush=True)
         return 0
-    partial = args.out.with_name(args.out.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in lines)
-        partial.replace(args.out)
-    except OSError as error:
-        raise RunError(f"{args.out}: cannot be written ({error.strerror}); check the path") from None
+    write_lines(args.out, lines, RunError, keep=True)
     return 0
 
 
@@ -141,21 +139,15 @@ def _answer(funnel: Any, query: dict[str, str]) -> str:
 
 
 def _read_queries(path: Path) -> list[dict[str, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: cannot be read ({error}); give a UTF-8 file of JSON lines") from None
+    from rungs.measure.textfiles import json_lines
+
     queries, seen = [], set()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise RunError(f"{path}:{number}: not JSON ({error}); write one object a line") from None
+    for number, row in json_lines(path, RunError):
         if not isinstance(row, dict) or not isinstance(row.get("q"), str) or not row["q"].strip():
             raise RunError(f'{path}:{number}: has no text under "q"; write {{"id": "1", "q": "your question"}}')
-        id_ = str(row.get("id", number))
+        id_ = row.get("id", str(number))
+        if not isinstance(id_, str):
+            raise RunError(f'{path}:{number}: "id" is no text; write {{"id": "1", "q": "your question"}}')
         if id_ in seen:
             raise RunError(f"{path}:{number}: id {id_!r} stands twice; give each query its own")
         seen.add(id_)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,7 +11,9 @@ from typing import Any
 
 from rungs.errors import GoldenError, RungsError
 
-__all__ = ["json_lines", "read_text", "write_json", "write_lines", "write_text"]
+__all__ = ["json_lines", "parse_json", "read_text", "write_json", "write_lines", "write_text"]
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_text(path: Path, trouble: type[RungsError]) -> str:
@@ -24,26 +28,51 @@ def read_text(path: Path, trouble: type[RungsError]) -> str:
         raise trouble(f"{path}:{line}: not UTF-8; save the file as UTF-8") from None
 
 
-def json_lines(path: Path, trouble: type[RungsError], text: str | None = None) -> Iterator[tuple[int, Any]]:
-    """The JSON value of each line that is not blank, with its number."""
+def json_lines(
+    path: Path, trouble: type[RungsError], text: str | None = None, *, halves: bool = False
+) -> Iterator[tuple[int, Any]]:
+    """The JSON value of each line that is not blank, with its number; ``halves`` as for `parse_json`."""
     # not splitlines(): U+2028 and its like are legal inside a JSON string and must not shift the numbering
     for number, line in enumerate((read_text(path, trouble) if text is None else text).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield number, json.loads(line)
-        except json.JSONDecodeError as error:
-            said = f"{error.msg} at column {error.colno}"
-            raise trouble(f"{path}:{number}: not valid JSON ({said}); write one JSON object per line") from None
-        except RecursionError:
-            raise trouble(
-                f"{path}:{number}: not valid JSON (nested too deep); write one JSON object per line"
-            ) from None
+        if line.strip():
+            yield number, parse_json(line, path, trouble, "write one JSON object per line", number, halves=halves)
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
+def parse_json(
+    text: str,
+    path: Path,
+    trouble: type[RungsError],
+    advice: str,
+    number: int | None = None,
+    *,
+    halves: bool = False,
+    **loads: Any,
+) -> Any:
+    """The value of a JSON text, of line ``number`` or of the whole file; ``loads`` is for `json.loads`.
+
+    Half of a surrogate pair, which JSON can spell and no file can hold, is let through by ``halves`` only.
+    """
+    try:
+        value = json.loads(text, **loads)
+        if not halves and _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        said, number = f"{error.msg} at column {error.colno}", number or error.lineno
+    except UnicodeEncodeError:
+        said = r"half of a surrogate pair, \ud800 to \udfff"
+    except RecursionError:
+        said = "nested too deep"
+    except ValueError:  # what int() refuses
+        said = f"a number of more than {sys.get_int_max_str_digits()} digits"
+    raise trouble(f"{path}{f':{number}' if number else ''}: not valid JSON ({said}); {advice}")
+
+
+def write_lines(
+    path: Path, lines: Iterable[str], trouble: type[RungsError] = GoldenError, *, keep: bool = False
+) -> None:
     """`write_text`, of lines without their ends."""
-    write_text(path, (line + "\n" for line in lines))
+    write_text(path, (line + "\n" for line in lines), trouble, keep=keep)
 
 
 def write_json(path: Path, data: Any, trouble: type[RungsError]) -> None:
@@ -56,8 +85,15 @@ def write_json(path: Path, data: Any, trouble: type[RungsError]) -> None:
     write_text(path, (text, "\n"), trouble)
 
 
-def write_text(path: Path, pieces: Iterable[str], trouble: type[RungsError] = GoldenError) -> None:
+def write_text(
+    path: Path, pieces: Iterable[str], trouble: type[RungsError] = GoldenError, *, keep: bool = False
+) -> None:
     """Write a text; a reader never sees half of it, and a crash leaves the one before.
+
+    Parameters
+    ----------
+    keep
+        Leave what there is in a file ``<name>.<something>.partial`` next to it when interrupted, though not after an error.
 
     Raises
     ------
@@ -68,13 +104,18 @@ def write_text(path: Path, pieces: Iterable[str], trouble: type[RungsError] = Go
     temporary = None
     try:
         mode = whole.stat().st_mode & 0o777 if whole.exists() else 0o644
-        handle, temporary = tempfile.mkstemp(dir=whole.parent, prefix=f".{whole.name}.")
+        handle, temporary = tempfile.mkstemp(
+            dir=whole.parent, prefix=f"{'' if keep else '.'}{whole.name}.", suffix=".partial" if keep else ""
+        )
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(pieces)
         Path(temporary).chmod(mode)
         Path(temporary).replace(whole)
     except OSError as error:
         raise trouble(f"{path}: cannot be written ({error.strerror}); check the folder") from None
+    except KeyboardInterrupt:
+        temporary = None if keep else temporary
+        raise
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

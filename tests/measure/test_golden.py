@@ -130,6 +130,8 @@ def test_a_bad_line_is_named(name, make_golden):
         ("{} {}", "not valid JSON"),
         ('{"id": "a", "id": "b"}', "field 'id' is given twice"),
         ("[" * 100_000, "not valid JSON"),
+        (f'{{"id": {"1" * 5000}}}', "a number of more than 4300 digits"),
+        (r'{"id": "\ud800"}', "half of a surrogate pair"),
     ],
 )
 def test_what_is_not_one_json_object_is_named(raw, message, tmp_path, corpus):

@@ -255,6 +255,11 @@ def test_a_suggestion_in_the_issues_own_words_is_marked(tmp_path, shop):
     [
         ("a.json", '[\n{"title": "x"},\n{"title" "y"}]', r"a\.json:3: not valid JSON"),
         ("a.json", "[" * 100_000, "nested too deep"),
+        (
+            "a.json",
+            f'[{{"title": "x", "number": {"1" * 5000}}}]',
+            r"a\.json: not valid JSON \(a number of more than 4300",
+        ),
         ("a.json", '{"title": "x"}', "not a list of issues"),
         ("a.json", '[{"title": "Cards are refused"}, {"titel": "x"}]', 'item 2 has no text under "title"'),
         ("a.json", "[3]", 'item 1 has no text under "title"'),

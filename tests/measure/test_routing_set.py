@@ -64,6 +64,8 @@ def test_a_byte_order_mark_blank_lines_and_odd_line_ends_do_no_harm(tmp_path: Pa
     [
         ("not json", r"not valid JSON \(Expecting value at column 1\); write one"),
         ("[" * 100_000, r"not valid JSON"),
+        ("1" * 5000, "a number of more than 4300 digits"),
+        (r'{"q": "\ud83d"}', "half of a surrogate pair"),
         ("[1]", "not a JSON object; write"),
         (json.dumps({k: v for k, v in row("b", "y").items() if k != "split"}), "field 'split' is missing"),
         (json.dumps({k: v for k, v in row("b", "y").items() if k != "names"}), "field 'names' is missing"),

@@ -1,6 +1,5 @@
 """What a judged run comes to: scores, their means, and how much hangs on where "correct" begins."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.errors import RunError
 from rungs.measure.table import Table
-from rungs.measure.textfiles import write_json
+from rungs.measure.textfiles import parse_json, read_text, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,12 +110,12 @@ class JudgedRun:
         RunError
             When the file cannot be read or is no judged run.
         """
+        path = Path(path)
+        data = parse_json(read_text(path, RunError), path, RunError, "give a file that JudgedRun.save wrote")
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise RunError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-        except ValueError:
-            raise RunError(f"{path}: is no judged run; save one with JudgedRun.save") from None
+            return cls.from_dict(data)
+        except RunError as error:
+            raise RunError(f"{path}: {error}") from None
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a question: ``id``, ``kind``, a column for each score, ``error``."""

@@ -1,6 +1,5 @@
 """Drafts from issues and changelogs: a title or a bullet asks, and what it names is suggested as the answer."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from rungs.measure.mining.changelog import bullets
 from rungs.measure.mining.drafts import Draft, Drafts, counts, overlap_of
 from rungs.measure.mining.mentions import Mentions
 from rungs.measure.mining.questions import chore, cleaned, plain, storable, too_short
-from rungs.measure.textfiles import json_lines, read_text
+from rungs.measure.textfiles import json_lines, parse_json, read_text
 from rungs.measure.wording import content_words
 from rungs.terminal import printable
 
@@ -108,7 +107,7 @@ def _issues(path: Path) -> Iterator[_Issue]:
     elif path.suffix.lower() in _TEXTS:
         yield from _written(path, Path(path.name))
     elif path.suffix.lower() == ".jsonl":
-        for number, row in json_lines(path, CorpusError):
+        for number, row in json_lines(path, CorpusError, halves=True):
             yield _exported(row, f"{path}:{number}", f"{path.name}:{number}")
     elif path.suffix.lower() == ".json":
         yield from _export(path)
@@ -153,16 +152,8 @@ def _title(file: SourceFile) -> str:
 
 
 def _export(path: Path) -> Iterator[_Issue]:
-    text = read_text(path, CorpusError)
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        said = f"{error.msg} at column {error.colno}"
-        raise CorpusError(
-            f"{path}:{error.lineno}: not valid JSON ({said}); export it again, or mend the line"
-        ) from None
-    except RecursionError:
-        raise CorpusError(f"{path}: not valid JSON (nested too deep); export it again") from None
+    advice = "export it again, or mend the line"
+    data = parse_json(read_text(path, CorpusError), path, CorpusError, advice, halves=True)
     if isinstance(data, dict):  # a tracker's answer around its list
         data = next((data[name] for name in ("items", "issues") if isinstance(data.get(name), list)), data)
     if not isinstance(data, list):
