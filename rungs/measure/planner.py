@@ -5,6 +5,7 @@ far more of them than one that reshuffles everything by the same mean. Two runs 
 on whatever questions there are, say how many move; `rungs.measure.compare.power` says the rest.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,14 +104,14 @@ def plan(before: Report, after: Report, difference: float = 0.05, *, metric: str
     Raises
     ------
     RunError
-        When the two are not of the same questions, the metric is no mean, or the difference is not above 0.
+        When the two are not of the same questions, the metric is no mean, or the difference is no number above 0.
 
     Examples
     --------
     >>> plan(Report.load("dense.json"), Report.load("bm25.json"), 0.05).summary()  # doctest: +SKIP
     """
-    if not difference > 0:
-        raise RunError(f"the difference to read is {difference:g}; give one above 0, such as 0.05")
+    if not 0 < difference < math.inf:
+        raise RunError(f"the difference to read is {difference:g}; give a number above 0, such as 0.05")
     if metric not in COMPARED:
         raise RunError(f"{metric!r} cannot be compared as a mean; choose from {', '.join(COMPARED)}")
     check_comparable("before", before, "after", after)

@@ -5,8 +5,8 @@ Infinity is not JSON. A median ``tokens_to_answer`` that half of the questions n
 """
 
 import html
-import json
 import math
+import reprlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rungs.errors import RunError
 from rungs.measure.split import is_held_out
-from rungs.measure.textfiles import write_json
+from rungs.measure.textfiles import parse_json, read_text, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,17 +125,20 @@ class Report:
         RunError
             When ``data`` is something else.
         """
-        names = {f.name for f in fields(cls)}
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT or set(data) != names | {"format"}:
+        names = {f.name: None for f in fields(cls)}
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT or set(data) != {*names, "format"}:
             raise RunError(f"not a report of format {FORMAT}; measure again with this version of rungs")
-        report = cls(**{name: _plain(data[name]) for name in names})
         try:
-            for estimates in (report.metrics, *report.by_kind.values()):
-                _restore_estimate(estimates["tokens_to_answer"])
-            for case in report.cases:
-                _restore_case(case["metrics"])
-        except (AttributeError, KeyError, TypeError):
-            raise RunError("a damaged report; measure again") from None
+            plain = {name: _plain(data[name]) for name in names}
+        except RecursionError:
+            raise RunError("a damaged report (nested too deep); measure again") from None
+        if (damage := next(_damage(plain), None)) is not None:
+            raise RunError(f"a damaged report ({damage}); measure again")
+        report = cls(**plain)
+        for estimates in (report.metrics, *report.by_kind.values()):
+            _restore_estimate(estimates["tokens_to_answer"])
+        for case in report.cases:
+            _restore_case(case["metrics"])
         return report
 
     def save(self, path: str | Path) -> None:
@@ -157,12 +160,10 @@ class Report:
         RunError
             When the file cannot be read or is no report.
         """
+        path, advice = Path(path), "give a file that `rungs eval --json` or Report.save wrote"
+        data = parse_json(read_text(path, RunError), path, RunError, advice)
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise RunError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-        except ValueError:
-            raise RunError(f"{path}: not JSON; give a file that `rungs eval --json` or Report.save wrote") from None
+            return cls.from_dict(data)
         except RunError as error:
             raise RunError(f"{path}: {error}") from None
 
@@ -254,6 +255,110 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+# --- what a file may hold: exact types, since a bool is no number here
+
+_NONE = type(None)
+_NUMBER = (float, int, _NONE)
+_WHOLE = (int, _NONE)
+_PARTS = {
+    "config": (dict,),
+    "corpus": (dict,),
+    "golden": (dict,),
+    "model": (str, _NONE),
+    "n": (int,),
+    "metrics": (dict,),
+    "by_kind": (dict,),
+    "calibration": (dict,),
+    "latency": (dict,),
+    "cases": (list,),
+    "status": (str,),
+    "depth": (int,),
+    "pooled": (bool,),
+}
+_NAMED = {"name": (str,), "sha256": (str,)}
+_TIMES = {"p50_ms": _NUMBER, "p95_ms": _NUMBER, "n": (int,)}
+_ESTIMATE = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "n": (int,)}
+_CASE = {
+    "id": (str,),
+    "q": (str,),
+    "kind": (str,),
+    "mode": (str,),
+    "expect": (list,),
+    "also": (list,),
+    "found": (dict,),
+    "first_rank": _WHOLE,
+    "abstained": (bool, _NONE),
+    "metrics": (dict, _NONE),
+    "ms": _NUMBER,
+    "error": (str, _NONE),
+    "hits": (list,),
+}
+_HIT = {
+    "rank": (int,),
+    "id": (str,),
+    "path": (str, _NONE),
+    "symbol": (str, _NONE),
+    "start_line": _WHOLE,
+    "end_line": _WHOLE,
+    "score": _NUMBER,
+    "scores": (dict,),
+    "relevant": (bool, _NONE),
+}
+_MOST_LINES = 10_000_000
+_LARGEST = 10**15
+Types = tuple[type, ...]
+
+
+def _damage(data: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong; only the first is true to itself, since what comes after trusts what came before."""
+    yield from _misfits("", data, _PARTS)
+    for name, wanted in (("corpus", _NAMED), ("golden", _NAMED), ("latency", _TIMES)):
+        yield from _misfits(f"{name}: ", data[name], wanted)
+    for name, group in (("metrics", data["metrics"]), *data["by_kind"].items()):
+        yield from _misfits(f"{name}: ", group, dict.fromkeys((*_SHOWN, *data["metrics"]), (dict,)))
+        for metric, estimate in group.items():
+            yield from _misfits(f"{name}: {metric}: ", estimate, _ESTIMATE)
+    if not data["cases"] or data["n"] != len(data["cases"]):
+        yield f"n is {data['n']} and there are {len(data['cases'])} cases"
+    metrics = dict.fromkeys(data["metrics"], _NUMBER)
+    first: dict[str, int] = {}
+    for number, case in enumerate(data["cases"], 1):
+        yield from _case_damage(f"case {number}: ", case, metrics)
+        if (before := first.setdefault(case["id"], number)) != number:
+            yield f"case {number}: its id is that of case {before}"
+    status = "FAILED" if any(case["error"] for case in data["cases"]) else "ok"
+    if data["status"] != status:
+        yield f"status is {reprlib.repr(data['status'])} and by its cases {status}"
+
+
+def _case_damage(where: str, case: Any, metrics: Mapping[str, Types]) -> Iterator[str]:
+    yield from _misfits(where, case, _CASE)
+    for name in ("expect", "also"):
+        if any(type(label) is not str for label in case[name]):
+            yield f"{where}{name} is {reprlib.repr(case[name])}"
+    yield from _misfits(f"{where}found: ", case["found"], dict.fromkeys(case["found"], _WHOLE))
+    if not case["error"] or case["metrics"] is not None:
+        yield from _misfits(f"{where}metrics: ", case["metrics"], metrics)
+    for rank, hit in enumerate(case["hits"], 1):
+        yield from _misfits(f"{where}hit {rank}: ", hit, _HIT)
+        path, start, end = hit["path"], hit["start_line"], hit["end_line"]
+        if path is None and not case["error"]:  # what could not be placed made it fail
+            yield f"{where}hit {rank}: path is None"
+        if (start, end) != (None, None) and not (start and end and 1 <= start <= end <= _MOST_LINES):
+            yield f"{where}hit {rank}: lines are {start}-{end}"
+
+
+def _misfits(where: str, row: Any, wanted: Mapping[Any, Types]) -> Iterator[str]:
+    if type(row) is not dict:
+        yield f"{where}{reprlib.repr(row)} is no object"
+    for name, types in wanted.items():
+        if name not in row:
+            yield f"{where}no {name}"
+        value = row[name]
+        if type(value) not in types or (type(value) is int and abs(value) > _LARGEST):
+            yield f"{where}{name} is {reprlib.repr(value)}"
 
 
 def _restore_estimate(estimate: dict[str, Any]) -> None:

@@ -47,9 +47,10 @@ def test_a_plan_counts_kind_by_kind() -> None:
     assert str(found["prose-en"].needed - 60) in said
 
 
-def test_a_difference_to_read_is_above_zero() -> None:
-    with pytest.raises(RunError, match="is 0; give one above 0"):
-        plan(report([1, 0]), report([0, 1]), 0)
+@pytest.mark.parametrize("difference", [0, -1, float("nan"), float("inf")])
+def test_a_difference_to_read_is_a_number_above_zero(difference: float) -> None:
+    with pytest.raises(RunError, match=f"is {difference:g}; give a number above 0"):
+        plan(report([1, 0]), report([0, 1]), difference)
 
 
 def test_coverage_names_the_folders_without_a_label(make_golden) -> None:

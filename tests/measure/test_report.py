@@ -68,12 +68,19 @@ def test_odd_values_from_a_config_become_plain(report):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ("[]", "not a report"), ('{"format": 1}', "not a report"), ('{"format": 99}', "not a report")],
+    [
+        ("{", "1: not valid JSON"),
+        ("[" * 100_000, " not valid JSON .nested too deep"),
+        ("1" * 5000, " not valid JSON .a number of more than 4300"),
+        ("[]", " not a report"),
+        ('{"format": 1}', " not a report"),
+        ('{"format": 99}', " not a report"),
+    ],
 )
 def test_what_is_no_report_is_named(text, message, tmp_path):
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(RunError, match=rf"x\.json: {message}"):
+    with pytest.raises(RunError, match=rf"x\.json:{message}"):
         Report.load(path)
     with pytest.raises(RunError, match=r"none\.json: cannot be read"):
         Report.load(tmp_path / "none.json")
@@ -83,6 +90,58 @@ def test_what_is_no_report_is_named(text, message, tmp_path):
 def test_a_damaged_report_is_named(part, value, report):
     with pytest.raises(RunError, match="damaged"):
         Report.from_dict(report.to_dict() | {part: value})
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "says"),
+    [
+        (("golden",), None, "golden is None"),
+        (("golden",), {}, "golden: no name"),
+        (("corpus",), {}, "corpus: no name"),
+        (("config",), None, "config is None"),
+        (("status",), "half", "status is 'half' and by its cases ok"),
+        (("status",), "FAILED", "status is 'FAILED' and by its cases ok"),
+        (("n",), 3, "n is 3 and there are 10 cases"),
+        (("metrics", "mrr"), "high", "metrics: mrr is 'high'"),
+        (("metrics", "mrr", "value"), "0.5", "metrics: mrr: value is '0.5'"),
+        (("metrics", "mrr", "value"), 10**400, "metrics: mrr: value is 1000"),
+        (("metrics", "mrr"), ..., "metrics: no mrr"),
+        (("by_kind", "symbol", "mrr"), ..., "symbol: no mrr"),
+        (("latency",), {}, "latency: no p50_ms"),
+        (("cases", 2), 7, "case 3: 7 is no object"),
+        (("cases", 2, "hits"), ..., "case 3: no hits"),
+        (("cases", 2, "id"), "q0", "case 3: its id is that of case 1"),
+        (("cases", 2, "metrics"), None, "case 3: metrics: None is no object"),
+        (("cases", 2, "metrics", "mrr"), True, "case 3: metrics: mrr is True"),
+        (("cases", 2, "expect"), [3], r"case 3: expect is \[3\]"),
+        (("cases", 2, "error"), "late", "status is 'ok' and by its cases FAILED"),
+        (("cases", 0, "hits", 0, "path"), None, "case 1: hit 1: path is None"),
+        (("cases", 0, "hits", 0, "start_line"), "5", "case 1: hit 1: start_line is '5'"),
+        (("cases", 0, "hits", 0, "start_line"), -5, "case 1: hit 1: lines are -5-12"),
+        (("cases", 0, "hits", 0, "start_line"), None, "case 1: hit 1: lines are None-12"),
+        (("cases", 0, "hits", 0, "end_line"), 10**12, "case 1: hit 1: lines are 9-1000000000000"),
+    ],
+)
+def test_a_report_says_what_is_damaged(where, value, says, report):
+    data = json.loads(json.dumps(report.to_dict()))
+    *way, last = where
+    part = data
+    for step in way:
+        part = part[step]
+    if value is ...:
+        del part[last]
+    else:
+        part[last] = value
+    with pytest.raises(RunError, match=rf"a damaged report \({says}.*\); measure again"):
+        Report.from_dict(data)
+
+
+def test_a_config_nested_deeper_than_can_be_read_is_damage(report):
+    deep = []
+    for _ in range(800):
+        deep = [deep]
+    with pytest.raises(RunError, match="nested too deep"):
+        Report.from_dict(report.to_dict() | {"config": {"deep": deep}})
 
 
 def test_the_summary_shows_value_interval_and_n(report):
