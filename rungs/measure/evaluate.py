@@ -3,7 +3,8 @@
 Any LlamaIndex retriever will do. One that has ``search`` (a `rungs.funnel.Funnel`) is asked through it, which adds the
 route taken and the abstention signal. Nothing that goes wrong is averaged away: a question that raises, a chunk returned
 twice, scores out of order or NaN, a hit that cannot be placed in the corpus or that the filter in force forbids, a stage
-that was skipped, no hit for any question at all each make the report FAILED.
+that was skipped, no hit for any question at all each make the report FAILED. (A node that a plain retriever returns twice is
+dropped by LlamaIndex's own ``retrieve``, for its users as well as here.)
 """
 
 import contextlib

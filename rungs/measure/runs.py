@@ -4,23 +4,24 @@ Two formats: JSON lines as ``rungs run`` writes them, ``{"id", "hits": [{"path",
 and TREC run files, ``qid Q0 docid rank score tag``, whose document ids are ``path`` or ``path:start-end``.
 """
 
-import json
 import math
 import re
+import reprlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType, TextNode
 
 from rungs.corpus import Corpus
 from rungs.errors import RunError
 from rungs.measure.golden import Golden
+from rungs.measure.textfiles import json_lines, read_text
 
 __all__ = ["RunRetriever", "load_run"]
 
-_SPAN = re.compile(r"^(?P<path>.+):(?P<start>\d+)-(?P<end>\d+)$")
+_SPAN = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$")
 
 
 class RunRetriever(BaseRetriever):
@@ -35,6 +36,11 @@ class RunRetriever(BaseRetriever):
         self._hits = hits
         self._ids = {question.q: question.id for question in golden.questions}
         self.source = source
+
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """As any retriever's, with the repeats that LlamaIndex would drop: they make the measurement FAILED."""
+        text = str_or_query_bundle
+        return self._retrieve(QueryBundle(text) if isinstance(text, str) else text)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         id_ = self._ids.get(query_bundle.query_str)
@@ -63,29 +69,21 @@ def load_run(path: str | Path, golden: Golden) -> RunRetriever:
         When the file or a line of it cannot be used; the message names the line and what to write.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: cannot be read ({error}); give JSON lines or a TREC run file in UTF-8") from None
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not lines:
+    text = read_text(path, RunError)
+    if not text.strip():
         raise RunError(f"{path}: holds no results; write one line a question")
-    read = _read_json_lines if lines[0][1].lstrip().startswith("{") else _read_trec
-    hits = read(path, lines, golden.corpus)
+    read = _read_json_lines if text.lstrip().startswith("{") else _read_trec
+    hits = read(path, text, golden.corpus)
     known = {question.id for question in golden.questions}
     if strangers := [id_ for id_ in hits if id_ not in known]:
         raise RunError(f"{path}: id {strangers[0]!r} is no question of {golden.name}; give the run of that golden file")
     return RunRetriever(hits, golden, path.name)
 
 
-def _read_json_lines(path: Path, lines: list[tuple[int, str]], corpus: Corpus) -> dict[str, list[NodeWithScore]]:
+def _read_json_lines(path: Path, text: str, corpus: Corpus) -> dict[str, list[NodeWithScore]]:
     found: dict[str, list[NodeWithScore]] = {}
-    for number, line in lines:
+    for number, row in json_lines(path, RunError, text):
         where = f"{path}:{number}"
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise RunError(f"{where}: not JSON ({error}); write one object a line") from None
         if not isinstance(row, dict) or "id" not in row or not isinstance(row.get("hits"), list):
             raise RunError(f'{where}: needs "id" and a list under "hits"; write what `rungs run` writes')
         id_ = str(row["id"])
@@ -102,16 +100,26 @@ def _json_hit(where: str, rank: int, hit: Any, corpus: Corpus) -> NodeWithScore:
     if span != (None, None) and not all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in span):
         raise RunError(f"{where}: hit {rank} has no whole numbers under start_line and end_line; count lines from 1")
     score = hit.get("score")
-    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-        raise RunError(f"{where}: hit {rank} has score {score!r}, which is no number; leave it out or mend it")
-    return _hit(where, rank, hit["path"], span, float(score) if score is not None else -float(rank), corpus)
+    if score is not None and not _is_finite(score):
+        said = reprlib.repr(score)
+        raise RunError(f"{where}: hit {rank} has score {said}, which is no finite number; leave it out or mend it")
+    value = float(score) if score is not None else -float(rank)
+    return _hit(where, rank, hit["path"], span, value, corpus, hit.get("text"))
 
 
-def _read_trec(path: Path, lines: list[tuple[int, str]], corpus: Corpus) -> dict[str, list[NodeWithScore]]:
+def _is_finite(value: Any) -> bool:
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _read_trec(path: Path, text: str, corpus: Corpus) -> dict[str, list[NodeWithScore]]:
     rows: dict[str, list[tuple[float, int, NodeWithScore]]] = {}
-    for number, line in lines:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not (parts := line.split()):
+            continue
         where = f"{path}:{number}"
-        parts = line.split()
         if len(parts) < 6:
             raise RunError(f"{where}: a TREC line has six fields (qid Q0 docid rank score tag), this one {len(parts)}")
         # a path may hold spaces; the other fields may not
@@ -119,7 +127,7 @@ def _read_trec(path: Path, lines: list[tuple[int, str]], corpus: Corpus) -> dict
         value = _number(score, float)
         place = _number(rank, int)
         if value is None or place is None or not math.isfinite(value):
-            raise RunError(f"{where}: rank {rank!r} and score {score!r} must be numbers")
+            raise RunError(f"{where}: rank {reprlib.repr(rank)} and score {reprlib.repr(score)} must be numbers")
         match = _SPAN.match(doc)
         name, span = (match["path"], (int(match["start"]), int(match["end"]))) if match else (doc, (None, None))
         rows.setdefault(id_, []).append((-value, int(place), _hit(where, int(place), name, span, value, corpus)))
@@ -135,9 +143,18 @@ def _number(text: str, kind: Callable[[str], float]) -> float | None:
 
 
 def _hit(
-    where: str, rank: int, path: str, span: tuple[int | None, int | None], score: float, corpus: Corpus
+    where: str,
+    rank: int,
+    path: str,
+    span: tuple[int | None, int | None],
+    score: float,
+    corpus: Corpus,
+    said: Any = None,
 ) -> NodeWithScore:
-    """A node with the lines it claims, read from the corpus, so that what it costs to read is counted right."""
+    """A node with the lines it claims, read from the corpus, so that what it costs to read is counted right.
+
+    Only a piece of one long line is taken as ``said``: several of them claim the same line and are no repeats.
+    """
     file = corpus.get(path)
     if file is None:
         raise RunError(f"{where}: hit {rank} names {path!r}, which is not in corpus {corpus.name!r}; check the paths")
@@ -145,5 +162,8 @@ def _hit(
     if not 1 <= start <= end <= max(1, len(file.lines)):
         raise RunError(f"{where}: hit {rank} names lines {start}-{end} of {path}, which has {len(file.lines)}")
     text = "\n".join(file.lines[start - 1 : end])
+    id_ = f"{path}:{start}-{end}"
+    if start == end and isinstance(said, str) and said.strip() and said in text:
+        id_, text = f"{id_}, from {text.index(said)}" if said != text else id_, said
     metadata = {"path": path, "start_line": start, "end_line": end}
-    return NodeWithScore(node=TextNode(id_=f"{path}:{start}-{end}", text=text, metadata=metadata), score=score)
+    return NodeWithScore(node=TextNode(id_=id_, text=text, metadata=metadata), score=score)

@@ -7,6 +7,7 @@ agreement on places, by the lines they share; names may differ.
 import hashlib
 import math
 import random
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rungs.corpus import label_spans
 from rungs.errors import GoldenError
+from rungs.measure.golden import KINDS, MODES
 from rungs.measure.intervals import estimate
 from rungs.measure.textfiles import json_lines
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from rungs.measure.golden import Golden
 
 __all__ = ["Reading", "draw_sheet", "read_answers"]
+
+_LABELS = ("expect", "mode", "kind")
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,15 @@ class Reading:
         Share of the questions with a label whose label is the reader's *first* place.
     disagreed
         Ids of the questions on which they do not.
+    gone
+        Ids that the golden file no longer has, counted by the labels in their own lines.
     """
 
     agreed: dict[str, Any]
     by_kind: dict[str, dict[str, Any]]
     first: dict[str, Any]
     disagreed: tuple[str, ...]
+    gone: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Lines for a terminal."""
@@ -54,15 +61,21 @@ class Reading:
             f"by kind: {kinds}\n"
             f"the reader's first place was a label on {_counted(self.first)}\n"
             f"disagreed: {', '.join(self.disagreed) or 'none'}"
+            + (
+                f"\nno longer in the golden file, counted by their own labels: {', '.join(self.gone)}"
+                if self.gone
+                else ""
+            )
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"agreed": self.agreed, "by_kind": self.by_kind, "first": self.first, "disagreed": list(self.disagreed)}
+        lists = {"disagreed": list(self.disagreed), "gone": list(self.gone)}
+        return {"agreed": self.agreed, "by_kind": self.by_kind, "first": self.first, **lists}
 
 
 def _counted(one: dict[str, Any]) -> str:
-    return f"{round(one['value'] * one['n'])} of {one['n']}"
+    return f"{round((one['value'] or 0) * one['n'])} of {one['n']}"
 
 
 def draw_sheet(golden: "Golden", share: float = 0.25, *, seed: int = 0) -> list[dict[str, str]]:
@@ -101,7 +114,7 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     path
         JSON lines ``{"id", "places"}`` with the ids of `draw_sheet`, or those of the golden file. A line may hold ``expect``,
         ``mode`` and ``kind``, the labels as they stood when it was read: the agreement then stays that of the reading,
-        whatever was mended because of it.
+        whatever was mended because of it. A question that was taken out since has to have all three.
     golden
         The labels.
 
@@ -114,7 +127,8 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     Raises
     ------
     GoldenError
-        For a line that is no answer, an unknown id, or a place that names no file of the corpus.
+        For a line that is no answer or answers a question again, an unknown id, or a place that names no file of the
+        corpus.
     """
     known: dict[str, dict[str, Any]] = {}
     for q in golden.questions:
@@ -123,35 +137,47 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     values: dict[str, list[bool]] = {}
     first: list[bool] = []
     disagreed: list[str] = []
+    gone: list[str] = []
+    lines: dict[str, int] = {}
     for number, line in json_lines(Path(path), GoldenError):
         where = f"{path}:{number}"
         answer = _answer(line, where)
-        if answer["id"] not in known and "expect" not in answer:
-            raise GoldenError(f"{where}: {answer['id']!r} is no question of {golden.path}; draw the sheet again")
-        row = {**known.get(answer["id"], {}), **{k: answer[k] for k in ("expect", "mode", "kind") if k in answer}}
+        own = {name: answer[name] for name in _LABELS if name in answer}
+        if answer["id"] not in known:
+            if len(own) < len(_LABELS):
+                raise GoldenError(f"{where}: {answer['id']!r} is no question of {golden.path}; draw the sheet again")
+            gone.append(answer["id"])
+        row = {**known.get(answer["id"], {"id": answer["id"]}), **own}
+        if (before := lines.setdefault(row["id"], number)) != number:
+            raise GoldenError(f"{where}: question {row['id']!r} was answered on line {before} already; keep one")
         places = answer["places"]
         agreed = _agree(row["expect"], places, row["mode"], golden.corpus, where)
         values.setdefault(row["kind"], []).append(agreed)
         if row["expect"] and places:
             first.append(any(_meet(places[0], label, golden.corpus, where) for label in row["expect"]))
         if not agreed:
-            disagreed.append(row.get("id", answer["id"]))
+            disagreed.append(row["id"])
     if not values:
         raise GoldenError(f"{path}: holds no answer; write one JSON object per line")
     everything = [float(v) for group in values.values() for v in group]
     by_kind = {kind: estimate(map(float, group)) for kind, group in values.items()}
-    return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed))
+    return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed), tuple(gone))
 
 
 def _answer(row: Any, where: str) -> dict[str, Any]:
-    places = row.get("places") if isinstance(row, dict) else None
-    if (
-        not isinstance(places, list)
-        or not isinstance(row.get("id"), str)
-        or not all(isinstance(p, str) for p in places)
-    ):
+    if not isinstance(row, dict) or not isinstance(row.get("id"), str) or not _is_texts(row.get("places")):
         raise GoldenError(f'{where}: not an answer; write {{"id": ..., "places": ["path::symbol", ...]}}')
+    if not _is_texts(row.get("expect", [])):
+        raise GoldenError(f'{where}: "expect" is no list of labels; write ["path::symbol", ...] or leave it out')
+    for name, allowed in (("mode", MODES), ("kind", KINDS)):
+        if name in row and row[name] not in allowed:
+            said = reprlib.repr(row[name])
+            raise GoldenError(f"{where}: unknown {name} {said}; use one of {', '.join(allowed)}, or leave it out")
     return row
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _agree(labels: Sequence[str], places: Sequence[str], mode: str, corpus: "Corpus", where: str) -> bool:

@@ -57,6 +57,20 @@ def test_a_reading_keeps_the_labels_it_was_made_against(golden, tmp_path):
     assert read_answers(answers(tmp_path, row), golden).agreed["value"] == 1
     mended = {"id": "a", "places": [GUIDE], "expect": [RETRY, GUIDE], "mode": "all", "kind": "prose-en"}
     assert read_answers(answers(tmp_path, mended), golden).disagreed == ("a",)
+    assert read_answers(answers(tmp_path, row), golden).gone == ("gone",)
+    assert "counted by their own labels: gone" in read_answers(answers(tmp_path, row), golden).summary()
+
+
+def test_absent_ones_alone_have_no_first_place(golden, tmp_path):
+    assert "a label on 0 of 0" in read_answers(answers(tmp_path, {"id": "n", "places": []}), golden).summary()
+
+
+def test_a_question_is_answered_once(golden, tmp_path):
+    blind = {row["q"]: row["id"] for row in draw_sheet(golden, 1.0)}["where is it tried again?"]
+    for again in ("a", blind):
+        rows = [{"id": "a", "places": [RETRY]}, {"id": again, "places": [RETRY]}]
+        with pytest.raises(GoldenError, match=":2: question 'a' was answered on line 1 already"):
+            read_answers(answers(tmp_path, *rows), golden)
 
 
 def test_the_sheet_says_nothing_but_the_question(golden, tmp_path):
@@ -82,6 +96,12 @@ def test_every_kind_is_drawn_from_and_the_draw_can_be_repeated(golden):
         ({"id": "a"}, "not an answer"),
         ({"id": "a", "places": "here"}, "not an answer"),
         ({"id": "a", "places": ["nowhere.py::f"]}, "names no file"),
+        ({"id": "a", "places": [None]}, "not an answer"),
+        ({"id": "zz", "places": [], "expect": []}, "'zz' is no question of"),
+        ({"id": "a", "places": [], "expect": 5}, '"expect" is no list of labels'),
+        ({"id": "a", "places": [], "expect": [None]}, '"expect" is no list of labels'),
+        ({"id": "a", "places": [], "mode": "most"}, "unknown mode 'most'; use one of any, all"),
+        ({"id": "a", "places": [], "kind": [1]}, "unknown kind .1.; use one of"),
     ],
 )
 def test_bad_answers_are_one_line(golden, tmp_path, row, says):
