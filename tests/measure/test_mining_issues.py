@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rungs.corpus import Corpus
+from rungs.corpus import Corpus, load_corpus
 from rungs.errors import CorpusError, GoldenError
 from rungs.measure.mining import Draft, mine_issues
 from rungs.measure.mining.changelog import bullets
@@ -111,6 +111,23 @@ def test_ids_stay_the_same_when_an_export_grows(tmp_path, shop):
 )
 def test_what_an_issue_names_is_suggested_where_there_is_one(tmp_path, shop, title, body, expect):
     assert only(exported(tmp_path, {"title": title, "body": body}), shop).expect == expect
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "suggested"),
+    [
+        ("`make_shop` takes an address", "", False),
+        ("`make_shop` takes an address", "the latest", False),
+        ("`make_shop` of the tests takes an address", "", True),
+        ("`make_shop` takes an address", "as in `TestMail`", True),
+        ("`make_shop` takes an address", "as in app/test_shop", True),
+    ],
+)
+def test_a_place_in_the_tests_is_suggested_only_where_tests_are_spoken_of(tmp_path, shop, title, body, suggested):
+    (tmp_path / "shop/tests/test_mail.py").write_text("def make_shop(address):\n    return address\n")
+    corpus = load_corpus(tmp_path / "shop", tmp_path / "home")
+    expect = ("tests/test_mail.py::make_shop",) if suggested else ()
+    assert only(exported(tmp_path, {"title": title, "body": body}), corpus).expect == expect
 
 
 CHANGES = """\

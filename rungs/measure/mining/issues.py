@@ -33,6 +33,7 @@ def mine_issues(path: Path, corpus: Corpus) -> list[Draft]:
     Suggested are frames of tracebacks, names that look like code, and paths, where the corpus has exactly one such
     definition or file (one in its code, or else one anywhere), five at most. They are places that the issue names,
     which need not be those that answer it. A single lower-case word is such a name only where it is called: `type()`.
+    A place in the tests is suggested only where the issue speaks of tests.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ _FEW_LABELS = 5  # suggested for one text
 _TRACE = re.compile(r'File "([^"\n]{1,400})", line \d{1,9}, in ([^\s]{1,200})')
 _TOKEN = re.compile(r"(`?)([\w./\\-]+)(\(|`)?")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_OF_TESTS = re.compile(r"(?<![^\W_])(?:py|unit)?(?i:test)|(?<=[a-z])Test")
 _MAX_BODY = 100_000
 
 
@@ -32,15 +33,24 @@ class Mentions:
                         self.by_name[name][file.path, item.name] = file.category
 
     def suggested(self, title: str, body: str) -> list[Label]:
-        """Labels for what a text names: its title first, then the innermost frames, then the rest of its body."""
+        """Labels for what a text names: its title first, then the innermost frames, then the rest of its body.
+
+        A place in the tests is one only of a text that speaks of tests.
+        """
         body = body[:_MAX_BODY]
+        tests = any(map(_OF_TESTS.search, (title, body)))
         frames = [self.frame(path, name) for path, name in reversed(_TRACE.findall(body))]
         named = self.mentions(_TRACE.sub(" ", body))
         places = [place for place in (*self.mentions(title), *frames, *named) if place]
         precise = {path for path, symbol in places if symbol}
         wanted = [place for place in dict.fromkeys(places) if place[1] or place[0] not in precise]
         labels = (resolved(path, symbol, self.corpus) for path, symbol in wanted)
-        return [label for label in labels if label is not None][:_FEW_LABELS]
+        return [label for label in labels if label is not None and (tests or not self.in_tests(label))][:_FEW_LABELS]
+
+    def in_tests(self, label: Label) -> bool:
+        """Whether a label lies in the tests of the corpus."""
+        file = self.corpus.get(label.path)
+        return file is not None and file.category == "test"
 
     def mentions(self, text: str) -> Iterator[tuple[str, str] | None]:
         """Files and definitions for each path and name in a text, nothing where it is not the only one."""
