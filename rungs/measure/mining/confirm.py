@@ -51,7 +51,7 @@ def confirm(
 
     Each decision is appended to ``answers_path`` before the next draft is shown, so that whatever ends the session, the
     next one goes on behind the last decision. A draft is kept only with labels that resolve, a question that is not
-    kept already, and a reason: the draft's own, or, once its labels were changed, one that is written.
+    kept already, and a reason that is written for these labels: where a draft comes from is none.
 
     At every prompt ``q`` quits. ``b`` goes back: from a question that was put about a draft to the draft, and from a
     draft to the one decided before it, whose new decision then counts.
@@ -97,7 +97,9 @@ def confirm(
         row = last.pop(ahead[0].id, None)
         kept = {plain(other["q"]): id for id, other in last.items() if other["decision"] == "keep"}
         try:
-            decision = _decided(_answer(ahead[0], row, corpus), corpus, kept, answered, say)
+            start = _answer(ahead[0], row, corpus)
+            own = "" if start.why == ahead[0].why else start.why
+            decision = _decided(start, own, corpus, kept, answered, say)
         except (_Quit, EOFError):
             break
         except _Back:
@@ -219,9 +221,14 @@ def _answer(draft: Draft, row: Mapping[str, Any] | None, corpus: Corpus) -> _Ans
 
 
 def _decided(
-    start: _Answer, corpus: Corpus, kept: Mapping[str, str], ask: Callable[[str], str], say: Callable[[str], None]
+    start: _Answer,
+    own: str,
+    corpus: Corpus,
+    kept: Mapping[str, str],
+    ask: Callable[[str], str],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Ask about one draft until it is kept or dropped."""
+    """Ask about one draft until it is kept or dropped; ``own`` is the reason that was written before."""
     now, shown = start, None
     while True:
         if now is not shown:
@@ -245,7 +252,7 @@ def _decided(
             elif problem := _problem(now, kind, corpus, kept):
                 say(printable(problem))
             else:
-                why = _reason(start.why if now.expect == start.expect else "", ask, say)
+                why = _reason(own if now.expect == start.expect else "", ask, say)
                 return _decision("keep", replace(now, kind=kind or now.kind), why)
         except _Back:
             continue
@@ -327,7 +334,7 @@ def _reason(default: str, ask: Callable[[str], str], say: Callable[[str], None])
         said = tidy(ask("why are the labels right (Enter: as shown)? " if default else "why are the labels right? "))
         if said or default:
             return said or default
-        say("the labels are yours now; write what in the source makes them right")
+        say("write what in the source makes them right; somebody will ask, and where a draft comes from is no answer")
 
 
 def _decision(decision: str, draft: _Answer, why: str) -> dict[str, Any]:
