@@ -145,9 +145,10 @@ def do_reread(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.exists():
         raise SettingsError(f"--out {args.out} exists already; choose another name")
     golden = load_golden(args.golden, bench_of(args).corpus)
+    sheet = draw_sheet(golden, args.share, seed=args.seed)
     if args.answers is not None:
-        return show(read_answers(args.answers, golden), args)
-    lines = [json.dumps(row, ensure_ascii=False) for row in draw_sheet(golden, args.share, seed=args.seed)]
+        return show(read_answers(args.answers, golden, sheet), args)
+    lines = [json.dumps(row, ensure_ascii=False) for row in sheet]
     if args.out is None:
         print("\n".join(lines))
     else:

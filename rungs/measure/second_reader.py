@@ -8,7 +8,7 @@ import hashlib
 import math
 import random
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ class Reading:
         Ids of the questions on which they do not.
     gone
         Ids that the golden file no longer has, counted by the labels in their own lines.
+    unanswered
+        Ids of the sheet that have no answer; nothing else counts them.
     """
 
     agreed: dict[str, Any]
@@ -51,12 +53,15 @@ class Reading:
     first: dict[str, Any]
     disagreed: tuple[str, ...]
     gone: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Lines for a terminal."""
         kinds = ", ".join(f"{kind} {_counted(one)}" for kind, one in self.by_kind.items())
+        n, left = self.agreed["n"], self.unanswered
         return (
-            f"agreed on {_counted(self.agreed)}: {self.agreed['value']:.3f} "
+            (f"{n} of {n + len(left)} answered; not answered: {', '.join(left)}\n" if left else "")
+            + f"agreed on {_counted(self.agreed)}: {self.agreed['value']:.3f} "
             f"[{self.agreed['low']:.3f}, {self.agreed['high']:.3f}]\n"
             f"by kind: {kinds}\n"
             f"the reader's first place was a label on {_counted(self.first)}\n"
@@ -70,7 +75,7 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        lists = {"disagreed": list(self.disagreed), "gone": list(self.gone)}
+        lists = {name: list(getattr(self, name)) for name in ("disagreed", "gone", "unanswered")}
         return {"agreed": self.agreed, "by_kind": self.by_kind, "first": self.first, **lists}
 
 
@@ -106,7 +111,7 @@ def _blind(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def read_answers(path: str | Path, golden: "Golden") -> Reading:
+def read_answers(path: str | Path, golden: "Golden", sheet: Sequence[Mapping[str, str]] = ()) -> Reading:
     """Compare a second reader's answers with the labels.
 
     Parameters
@@ -114,15 +119,19 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     path
         JSON lines ``{"id", "places"}`` with the ids of `draw_sheet`, or those of the golden file. A line may hold ``expect``,
         ``mode`` and ``kind``, the labels as they stood when it was read: the agreement then stays that of the reading,
-        whatever was mended because of it. A question that was taken out since has to have all three.
+        whatever was mended because of it. A question that was taken out since has to have all three. A line of the sheet
+        that was left as it was drawn is not answered.
     golden
         The labels.
+    sheet
+        From `draw_sheet`. Where every answer is to a question of it, those without an answer are named.
 
     Returns
     -------
     Reading
         Two agree on a question where any place suffices if any of the reader's shares a line with any label; where all
-        are needed, if every label shares one with a place; on an absent one, if neither names a place.
+        are needed, if every label shares one with a place; on an absent one, if neither names a place. A whole file as
+        the reader's place meets no label but that whole file.
 
     Raises
     ------
@@ -139,8 +148,12 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
     disagreed: list[str] = []
     gone: list[str] = []
     lines: dict[str, int] = {}
+    unanswered: dict[str, str] = {}  # by the question's own id
     for number, line in json_lines(Path(path), GoldenError):
         where = f"{path}:{number}"
+        if isinstance(line, dict) and line.keys() == {"id", "q"} and str(line["id"]) in known:
+            unanswered[known[str(line["id"])]["id"]] = str(line["id"])
+            continue
         answer = _answer(line, where)
         own = {name: answer[name] for name in _LABELS if name in answer}
         if answer["id"] not in known:
@@ -159,9 +172,13 @@ def read_answers(path: str | Path, golden: "Golden") -> Reading:
             disagreed.append(row["id"])
     if not values:
         raise GoldenError(f"{path}: holds no answer; write one JSON object per line")
+    drawn = {known[row["id"]]["id"]: row["id"] for row in sheet}
+    if lines.keys() <= drawn.keys() | set(gone):
+        unanswered |= drawn
+    left = tuple(shown for id, shown in unanswered.items() if id not in lines)
     everything = [float(v) for group in values.values() for v in group]
     by_kind = {kind: estimate(map(float, group)) for kind, group in values.items()}
-    return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed), tuple(gone))
+    return Reading(estimate(everything), by_kind, estimate(map(float, first)), tuple(disagreed), tuple(gone), left)
 
 
 def _answer(row: Any, where: str) -> dict[str, Any]:
@@ -188,7 +205,10 @@ def _agree(labels: Sequence[str], places: Sequence[str], mode: str, corpus: "Cor
 
 
 def _meet(place: str, label: str, corpus: "Corpus", where: str) -> bool:
-    """Whether two places share a line; a bare path is all of its file."""
+    """Whether two places share a line; a bare path is all of its file, which as a reader's place meets only itself."""
+    if label.partition("::")[2] and not place.partition("::")[2]:
+        _spans(place, corpus, where)
+        return False
     (path, lines), (other, others) = _spans(place, corpus, where), _spans(label, corpus, where)
     return path == other and any(a <= d and c <= b for a, b in lines for c, d in others)
 

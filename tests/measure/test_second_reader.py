@@ -52,6 +52,28 @@ def test_a_place_named_where_there_is_none_is_no_agreement(golden, tmp_path):
     assert read_answers(answers(tmp_path, {"id": "a", "places": []}), golden).disagreed == ("a",)
 
 
+def test_what_was_not_answered_is_named(golden, tmp_path):
+    sheet = draw_sheet(golden, 1.0)
+    first, second, *rest = sheet
+    filled = [row | {"places": []} for row in rest]
+    for left in ([first, second], [first], []):  # as they were drawn, or taken out
+        found = read_answers(answers(tmp_path, *left, *filled), golden, sheet)
+        assert set(found.unanswered) == {first["id"], second["id"]}
+        assert found.agreed["n"] == 2
+        assert found.summary().startswith("2 of 4 answered; not answered: ")
+    assert read_answers(answers(tmp_path, first, *filled), golden).unanswered == (first["id"],)
+    assert read_answers(answers(tmp_path, *filled), golden, [first, rest[0]]).unanswered == ()  # another sheet
+    assert "answered" not in read_answers(answers(tmp_path, *filled), golden).summary()
+
+
+def test_a_whole_file_is_no_way_to_name_a_part_of_it(golden, make_golden, tmp_path):
+    path = RETRY.partition("::")[0]
+    assert read_answers(answers(tmp_path, {"id": "a", "places": [path]}), golden).disagreed == ("a",)
+    whole = make_golden(line("a", [path]))
+    for place in (path, RETRY):
+        assert read_answers(answers(tmp_path, {"id": "a", "places": [place]}), whole).disagreed == ()
+
+
 def test_a_reading_keeps_the_labels_it_was_made_against(golden, tmp_path):
     row = {"id": "gone", "places": [GUIDE], "expect": [GUIDE], "mode": "any", "kind": "doc"}
     assert read_answers(answers(tmp_path, row), golden).agreed["value"] == 1
@@ -95,6 +117,7 @@ def test_every_kind_is_drawn_from_and_the_draw_can_be_repeated(golden):
         ({"id": "zz", "places": []}, "'zz' is no question of"),
         ({"id": "a"}, "not an answer"),
         ({"id": "a", "places": "here"}, "not an answer"),
+        ({"id": ["a"], "q": "where?"}, "not an answer"),
         ({"id": "a", "places": ["nowhere.py::f"]}, "names no file"),
         ({"id": "a", "places": [None]}, "not an answer"),
         ({"id": "zz", "places": [], "expect": []}, "'zz' is no question of"),
