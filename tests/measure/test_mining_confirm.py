@@ -393,13 +393,101 @@ def test_what_was_kept_is_written_also_when_a_session_is_broken_off(drafts_file,
     assert [q.id for q in load_golden(tmp_path / "mine.jsonl", shop).questions] == ["one"]
 
 
-def test_somebody_elses_golden_file_is_not_replaced(drafts_file, tmp_path, shop):
+@pytest.fixture
+def confirming(drafts_file, tmp_path, shop) -> Callable[..., str]:
+    def session(*answers: str) -> str:
+        out = tmp_path / "mine.jsonl"
+        return confirm_file(drafts_file, out, corpus=shop, ask=script(*answers), say=lambda line: None)
+
+    return session
+
+
+def rows_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def own(id: str, q: str) -> str:
+    """A line somebody wrote by hand, in a layout of his own."""
+    return (
+        json.dumps({"kind": "doc", "id": id, "q": q, "mode": "any", "expect": ["docs/paying.md"]}, indent=None) + "  "
+    )
+
+
+def test_lines_of_ones_own_and_what_was_edited_stay_as_they_are(confirming, tmp_path, shop):
     out = tmp_path / "mine.jsonl"
-    quiet = {"corpus": shop, "say": lambda line: None}
-    confirm_file(drafts_file, out, ask=script("k", "it does"), **quiet)
-    out.write_text(out.read_text().replace("counts", "numbers"))
+    confirming("k", "it adds", "k", "it pays")
+    first, second = out.read_text().splitlines()
+    edited = json.dumps(json.loads(first) | {"also": [CHECKOUT], "q": "who counts them all"})
+    text = f"{edited}\n\n{own('mine', 'which cards?')}\n{second}\n{own('too', 'who else?')}"  # and no end of line
+    out.write_text(text)
+    assert confirming("q").startswith("2 kept, 0 dropped, 1 to go")
+    assert out.read_text() == text
+    confirming("l", EMPTY, "k", "it clears")
+    assert out.read_text().startswith(text + "\n")
+    assert [q.id for q in load_golden(out, shop).questions] == ["one", "mine", "two", "too", "three"]
+
+
+def test_a_draft_is_kept_under_an_id_that_nobody_has(confirming, tmp_path, shop):
+    out = tmp_path / "mine.jsonl"
+    out.write_text(own("one", "which cards?") + "\n" + own("one-2", "what else?") + "\n")
+    confirming("k", "it adds", "q")
+    assert [q.id for q in load_golden(out, shop).questions] == ["one", "one-2", "one-3"]
+    assert confirming("b", "e", "who sums", "k", "", "q").startswith("1 kept, 0 dropped, 2 to go")
+    assert [(row["id"], row["q"]) for row in rows_of(out)][2:] == [("one-3", "who sums")]
+    confirming("b", "d")
+    assert [row["id"] for row in rows_of(out)] == ["one", "one-2"]
+
+
+def test_a_line_that_is_written_while_somebody_confirms_is_not_lost(drafts_file, tmp_path, shop):
+    out = tmp_path / "mine.jsonl"
+
+    def say(line: str) -> None:
+        if line == "--- 2 of 3":  # draft one is decided
+            out.write_text(own("one", "which cards?") + "\n")
+
+    confirm_file(drafts_file, out, corpus=shop, ask=script("k", "it adds", "q"), say=say)
+    assert [(row["id"], row["q"]) for row in rows_of(out)] == [("one", "which cards?"), ("one-2", DRAFTS[0].q)]
+    confirm_file(drafts_file, out, corpus=shop, ask=script("q"), say=say)
+    assert len(rows_of(out)) == 2
+
+
+def test_what_is_decided_again_changes_no_more_of_an_edited_line(confirming, tmp_path, shop):
+    out = tmp_path / "mine.jsonl"
+    confirming("k", "it adds")
+    (row,) = rows_of(out)
+    out.write_text(json.dumps(row | {"also": [CHECKOUT, EMPTY], "q": "who counts them all"}) + "\n")
+    confirming("b", "l", f"{TOTAL}; {EMPTY}", "k issue", "both do", "q")
+    changed = {"expect": [TOTAL, EMPTY], "kind": "issue", "why": "both do"}
+    assert rows_of(out) == [row | changed | {"also": [CHECKOUT], "q": "who counts them all"}]
+    said = confirming("b", "d", "q")
+    assert f"dropped, but edited since and so still in it: one; delete from {out}" in said
+    assert len(rows_of(out)) == 1
+    assert "still" not in confirming("q")
+
+
+def test_nothing_is_kept_that_a_line_of_ones_own_asks(drafts_file, tmp_path, shop):
+    out, said = tmp_path / "mine.jsonl", []
+    out.write_text(own("mine", DRAFTS[0].q.upper()) + "\n")
+    confirm_file(drafts_file, out, corpus=shop, ask=script("k", "q"), say=said.append)
+    assert any("mine asks this already" in line for line in said)
+
+
+def test_what_was_kept_is_added_after_a_crash(confirming, tmp_path):
+    out = tmp_path / "mine.jsonl"
+    confirming("k", "it adds")
+    before = out.read_text()
+    confirming("b", "e", "who sums", "k", "", "k", "it pays")
+    out.write_text(before)  # as if the end of that session had never come
+    confirming("q")
+    assert [(row["id"], row["q"]) for row in rows_of(out)] == [("one", "who sums"), ("two", DRAFTS[1].q)]
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"id": "one", "q": "who"}'])
+def test_what_is_no_golden_file_is_left_alone(confirming, tmp_path, line):
+    out = tmp_path / "mine.jsonl"
+    out.write_text(own("mine", "which cards?") + "\n" + line + "\n")
     before = out.read_bytes()
-    with pytest.raises(GoldenError, match="holds other lines than"):
-        confirm_file(drafts_file, out, ask=script("k", "it does"), **quiet)
+    with pytest.raises(GoldenError, match=r"mine\.jsonl:2: not "):
+        confirming("k", "it adds")
     assert out.read_bytes() == before
-    assert len(mining.read_decisions(tmp_path / "mine.decisions.jsonl")) == 1
+    assert not (tmp_path / "mine.decisions.jsonl").exists()

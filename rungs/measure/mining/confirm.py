@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rungs.errors import GoldenError
 from rungs.measure.golden import MODES, Label
 from rungs.measure.mining.drafts import CLOSE, KEPT_KINDS, Draft, overlap_of, read_drafts, read_label
 from rungs.measure.mining.questions import plain, storable, tidy
-from rungs.measure.textfiles import json_lines, read_text, write_text
+from rungs.measure.textfiles import json_lines, read_text, write_lines, write_text
 from rungs.terminal import printable
 
 __all__ = ["confirm", "confirm_file", "confirmed", "read_decisions"]
@@ -46,6 +47,7 @@ def confirm(
     corpus: Corpus,
     ask: Callable[[str], str] = input,
     say: Callable[[str], None] = print,
+    others: Sequence[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
     """Ask a person about each draft that is not decided yet, those with a suggested label first.
 
@@ -68,6 +70,9 @@ def confirm(
         Puts a prompt and returns the answer; ``EOFError`` is taken for quitting.
     say
         Shows one line. Control characters were made visible in it.
+    others
+        Golden lines that no decision made, or that were edited since. Nothing is kept that one of them asks already, and a
+        draft whose id one has is kept under another: ``as`` of its decision.
 
     Returns
     -------
@@ -87,6 +92,7 @@ def confirm(
         return answer
 
     decisions = _mended(answers_path)
+    strangers = {row["id"] for row in others} - set(_names(decisions).values())
     by_id = {draft.id: draft for draft in drafts}
     order = dict.fromkeys(row["id"] for row in reversed(decisions))  # by each draft's last line
     past = [by_id[id] for id in reversed(order) if id in by_id]
@@ -95,7 +101,9 @@ def confirm(
         say(f"--- {len(drafts) - len(ahead) + 1} of {len(drafts)}")
         last = {row["id"]: row for row in decisions}
         row = last.pop(ahead[0].id, None)
-        kept = {plain(other["q"]): id for id, other in last.items() if other["decision"] == "keep"}
+        name = _names(decisions).get(ahead[0].id)
+        kept = {plain(other["q"]): other["id"] for other in others if other["id"] != name}
+        kept |= {plain(other["q"]): id for id, other in last.items() if other["decision"] == "keep"}
         try:
             start = _answer(ahead[0], row, corpus)
             own = "" if start.why == ahead[0].why else start.why
@@ -108,6 +116,7 @@ def confirm(
             else:
                 say("no draft was decided before this one")
             continue
+        decision = _named(decision, strangers, decisions, by_id)
         _append(answers_path, decision)
         decisions.append(decision)
         past.append(ahead.pop(0))
@@ -129,7 +138,7 @@ def confirmed(decisions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     last = {row["id"]: row for row in decisions}
     return [
-        {"id": row["id"], "q": row["q"], "expect": list(row["expect"]), "mode": row.get("mode", "any")}
+        {"id": row.get("as", row["id"]), "q": row["q"], "expect": list(row["expect"]), "mode": row.get("mode", "any")}
         | {"kind": row["kind"], "why": row["why"], "also": []}
         for row in last.values()
         if row["decision"] == "keep"
@@ -146,14 +155,16 @@ def confirm_file(
 ) -> str:
     """Confirm a file of drafts and write what was kept as a golden file.
 
-    Decisions lie next to it: ``mine.decisions.jsonl`` beside ``mine.jsonl``.
+    Decisions lie next to it: ``mine.decisions.jsonl`` beside ``mine.jsonl``. Lines that no decision made stay as they are, and
+    so does what was edited in the others since; of those only what is decided anew is written.
 
     Parameters
     ----------
     drafts
         From `write_drafts`.
     out
-        The golden file; written anew from the decisions at the end of each session, also of one that was broken off.
+        The golden file; what was kept is added at the end of each session, also of one that was broken off. A question
+        that was kept and is not there is added again: to be rid of one, drop it.
     corpus, ask, say
         See `confirm`.
 
@@ -165,21 +176,104 @@ def confirm_file(
     Raises
     ------
     GoldenError
-        If a file is damaged, or ``out`` holds something else than earlier decisions make: it is not replaced.
+        If a file is damaged, or ``out`` is no golden file.
     """
     found = read_drafts(drafts)
     answers = out.with_name(f"{out.stem}.decisions.jsonl")
-    if out.exists() and read_text(out, GoldenError) != _golden_text(read_decisions(answers)):
-        raise GoldenError(f"{out} holds other lines than {answers.name} makes; name another file, or move it away")
+    earlier = read_decisions(answers)
+    others = [row for _, row in _edited(_lines(out), earlier)]
     try:
-        confirm(found, answers, corpus=corpus, ask=ask, say=say)
+        confirm(found, answers, corpus=corpus, ask=ask, say=say, others=others)
     finally:
-        decisions = read_decisions(answers)
-        if (text := _golden_text(decisions)) or out.exists():
-            write_text(out, [text])
-    kept, ids = len(confirmed(decisions)), {row["id"] for row in decisions}
+        decisions, lines = read_decisions(answers), _lines(out)
+        strangers = {row["id"] for _, row in _edited(lines, decisions)} - set(_names(earlier).values())
+        for row in {row["id"]: row for row in decisions}.values():
+            if (other := _named(row, strangers, decisions, {draft.id for draft in found})) != row:  # taken meanwhile
+                _append(answers, other)
+                decisions.append(other)
+        texts = _merged(lines, earlier, decisions)
+        if texts != [text for text, _ in lines]:
+            write_lines(out, texts)
+    kept, ids = confirmed(decisions), {row["id"] for row in decisions}
     left = sum(draft.id not in ids for draft in found)
-    return f"{kept} kept, {len(ids) - kept} dropped, {left} to go" + (f"; golden file: {out}" if kept else "")
+    said = f"{len(kept)} kept, {len(ids) - len(kept)} dropped, {left} to go" + (f"; golden file: {out}" if kept else "")
+    gone = {row["id"] for row in confirmed(earlier)} - {row["id"] for row in kept}
+    if still := [row["id"] for _, row in _edited(lines, decisions) if row["id"] in gone]:
+        said += f"; dropped, but edited since and so still in it: {', '.join(still)}; delete from {out} what has to go"
+    return said
+
+
+def _lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The lines of a golden file as they stand, each with what it says; nothing if there is no such file yet."""
+    text = read_text(path, GoldenError) if path.exists() else ""
+    rows = dict(json_lines(path, GoldenError, text))
+    for number, row in rows.items():
+        if not isinstance(row, dict) or not all(isinstance(row.get(n), str) for n in ("id", "q", "mode", "kind")):
+            raise GoldenError(f"{path}:{number}: not a golden line; mend it, or name another file")
+    return [(line, rows.get(n, {})) for n, line in enumerate(text.removesuffix("\n").split("\n"), 1)] if text else []
+
+
+def _edited(
+    lines: Iterable[tuple[str, dict[str, Any]]], decisions: Iterable[Mapping[str, Any]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """The lines that are not just as some decision made them."""
+    made = _made(decisions)
+    return [(text, row) for text, row in lines if row and row not in made.get(row["id"], ())]
+
+
+def _made(decisions: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """By id, every golden line that was ever decided on."""
+    made: dict[str, list[dict[str, Any]]] = {}
+    for row in [line for decision in decisions for line in confirmed([decision])]:
+        made.setdefault(row["id"], []).append(row)
+    return made
+
+
+def _merged(
+    lines: Iterable[tuple[str, dict[str, Any]]],
+    earlier: Iterable[Mapping[str, Any]],
+    decisions: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """The lines of a golden file with what was decided since: what somebody else wrote or edited stays."""
+    before, last = ({row["id"]: row for row in confirmed(rows)} for rows in (earlier, decisions))
+    made, texts, there = _made(decisions), [], set()
+    for text, row in lines:
+        name = row.get("id", "")
+        there.add(name)
+        now = last.get(name)
+        if row not in made.get(name, ()):
+            now = row | _changes(row, before.get(name), now)
+        if now is not None:
+            texts.append(text if now == row else json.dumps(now, ensure_ascii=False))
+    return texts + [json.dumps(row, ensure_ascii=False) for name, row in last.items() if name not in there]
+
+
+def _changes(row: Mapping[str, Any], before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What was decided anew about a line that was edited."""
+    changed = {name: now[name] for name in now if now[name] != before[name]} if before and now else {}
+    if "expect" in changed:
+        changed["also"] = [label for label in row.get("also") or [] if label not in changed["expect"]]
+    return changed
+
+
+def _names(decisions: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The id in the golden file of every draft that was ever kept."""
+    return {row["id"]: row.get("as", row["id"]) for row in decisions if row["decision"] == "keep"}
+
+
+def _named(
+    row: dict[str, Any], strangers: Collection[str], decisions: Iterable[Mapping[str, Any]], drafts: Collection[str]
+) -> dict[str, Any]:
+    """A decision under the id it had, or its draft's, or, where another line has that, the same with a number."""
+    if row["decision"] != "keep":
+        return row
+    names = _names(decisions)
+    own = names.pop(row["id"], row["id"])
+    taken = {*strangers, *names.values()}
+    if own in taken:
+        numbered = (f"{row['id']}-{number}" for number in count(2))
+        own = next(name for name in numbered if name not in taken and name not in drafts)
+    return row if own == row.get("as", row["id"]) else row | {"as": own}
 
 
 def read_decisions(path: Path) -> list[dict[str, Any]]:
@@ -206,7 +300,7 @@ def read_decisions(path: Path) -> list[dict[str, Any]]:
 def _is_decision(row: Any) -> bool:
     if not isinstance(row, dict) or row.get("decision") not in _DECISIONS:
         return False
-    if row.get("mode", "any") not in MODES:
+    if row.get("mode", "any") not in MODES or not isinstance(row.get("as", ""), str):
         return False
     return isinstance(row.get("expect"), list) and all(isinstance(row.get(n), str) for n in ("id", "q", "kind", "why"))
 
@@ -358,7 +452,3 @@ def _append(path: Path, row: Mapping[str, Any]) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     except OSError as error:
         raise GoldenError(f"{path}: cannot be written ({error.strerror}); check the folder") from None
-
-
-def _golden_text(decisions: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in confirmed(decisions))
