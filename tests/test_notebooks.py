@@ -264,14 +264,11 @@ def test_dense_is_solved(bench, golden):
 
 def test_lexical_and_routing_is_solved(bench, golden, positives):
     solved = solutions("03_lexical_and_routing")
-    cut = solved.exercise_1(bench, golden)
-    assert list(cut) == [5, 10, 20]
-    assert sum(cut[20]) < sum(cut[5]) < len(positives)  # the fewer are cut, the less changes
     perfect, auto, above = solved.exercise_2(bench, golden)
     assert 0 < auto < 1 and 0 < perfect < 1 and above > 0
     shared = solved.exercise_3(bench, golden)
     assert 8 >= shared["hybrid k=1"] > shared["hybrid k=60"] > 0
-    stemmed = solved.exercise_4(bench, golden)
+    stemmed = solved.exercise_1(bench, golden)
     assert (stemmed["bm25"].verdict, stemmed["bm25"].value > 0) == ("better", True)
     assert stemmed["hybrid"].verdict.startswith(("not readable", "equivalent"))
 
