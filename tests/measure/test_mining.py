@@ -73,7 +73,7 @@ def test_the_command_goes_from_a_history_to_a_golden_file(repository, tmp_path, 
     assert said.err.startswith(
         "1 drafts from 2 commits (0 in words close to their label's, 0 without a label); no draft: 1 "
     )
-    monkeypatch.setattr("sys.stdin", io.StringIO("k\n\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("k\nit adds them up\n"))
     assert main(["mine", "confirm", str(drafts), *corpus, "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert f"label:    {TOTAL}" in said
