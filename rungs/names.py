@@ -1,7 +1,7 @@
 """Looking a name up: exactly first, then ever more loosely.
 
 Adds to rung 3: what the corpus itself calls things. A name that is defined is found where it is defined, whatever case it is
-typed in, misspelt by a letter or two, or known only in part; one that is not there is known not to be.
+typed in, misspelt by a letter or two, or known only in part; a path gives its file; one that is not there is known not to be.
 
 Does not fix: names that are made at run time, and what somebody calls a thing that the code calls otherwise.
 """
@@ -145,12 +145,12 @@ class NameTable:
             return self._found(rows, "exact")
         if paths := self._paths(bare):
             return _found_files(paths)
-        if _ending(_last(_PLACE.sub("", bare))) in self._endings:
-            return Found()  # a file, only not one of these
         if rows := self._suffixed(parts, self._folded, _squeeze) or self._joined(bare):
             return self._found(rows, "folded")
         if bare in self._identifiers or name in self._identifiers:
             return Found()  # a name, only not one that is defined here
+        if self._is_file_name(bare):
+            return Found()  # a file, only not one of these
         if rows := self._alike(parts):
             return self._found(rows, "alike")
         if len(parts) > 1 and (rows := self._exact.get(parts[-1], [])):
@@ -190,6 +190,13 @@ class NameTable:
         """Files of this path, or whose path ends in it."""
         wanted = _PLACE.sub("", bare.removeprefix("./"))
         return [file for file in self._files.get(_last(wanted), ()) if f"/{file[0]}".endswith(f"/{wanted}")]
+
+    def _is_file_name(self, bare: str) -> bool:
+        """Whether it ends as files here do, and nothing in the code is called like the ending, as in ``response.json``."""
+        ending = _ending(_last(_PLACE.sub("", bare)))
+        # not in documents: a heading that is a path ends so too
+        called = any(self._rows[row][1] != "doc" for row in self._exact.get(ending[1:], ()))
+        return ending in self._endings and not called
 
     def _joined(self, bare: str) -> list[int]:
         """``Task-retry`` or ``task_retry`` for ``Task.retry``: two last parts written as one."""

@@ -427,6 +427,14 @@ def test_a_path_that_is_not_there_is_no_name_alike(names: NameTable, asked: str)
     assert not names.knows(asked)
 
 
+@pytest.mark.parametrize(("asked", "how"), [("response.json", "folded"), ("Client.json", "owner"), ("a.json", "owner")])
+def test_a_method_called_like_the_ending_of_a_file_is_found(asked: str, how: str):
+    table = NameTable([("web", "Response.json", "code", ["1"])], files=[("data/package.json", "config", ["2"])])
+    assert (table.find(asked).how, table.find(asked).ids) == (how, ("1",))
+    assert table.find("package.json").ids == ("2",)
+    assert NameTable([], files=[("data/package.json", "config", ["2"])]).find("other.json").how == "absent"
+
+
 def test_the_reason_says_what_a_name_was_read_as(names: NameTable):
     assert routed(names).answer("Task.rety").reason == "shaped like a name, read as app.task.Task.retry"
     assert routed(names).answer("Task.retry").reason == "defined here"
